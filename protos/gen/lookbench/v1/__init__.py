@@ -1,0 +1,1 @@
+"""Generated from protos/lookbench/v1; run `make protos`, never edit."""

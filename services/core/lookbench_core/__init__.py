@@ -1,0 +1,1 @@
+"""What the packages of LookBench services must agree on. No heavy imports."""

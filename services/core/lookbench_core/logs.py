@@ -1,0 +1,39 @@
+"""Logging set-up, shared by every server: one JSON or text line an event, to stderr or stdout."""
+
+import logging
+import sys
+from typing import Literal, TextIO
+
+import structlog
+
+
+def configure_logging(
+    level: str = "INFO",
+    style: Literal["json", "text"] = "json",
+    stream: TextIO = sys.stdout,
+) -> None:
+    """Sets structlog and the standard library up once, at process start.
+
+    Context bound with `structlog.contextvars` (run id, request id) is in every line.
+    """
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer()
+        if style == "json"
+        else structlog.dev.ConsoleRenderer(colors=stream.isatty())
+    )
+    structlog.configure(
+        processors=[*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level)),
+        logger_factory=structlog.PrintLoggerFactory(file=stream),
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer)
+    )
+    logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -1,0 +1,1 @@
+"""Asking served models: preprocessing, batching, transport."""

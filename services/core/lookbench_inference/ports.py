@@ -1,0 +1,41 @@
+"""What the evaluator needs of a served model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Embeddings of a sequence of items.
+
+    vectors: float32 [N, D], rows of L2 norm 1, row i belongs to item i.
+    truncated: how many texts were longer than the model accepts.
+    """
+
+    vectors: npt.NDArray[np.float32]
+    truncated: int = 0
+
+
+class Embedder(Protocol):
+    """Turns raw items (encoded images, or texts) into vectors."""
+
+    dimension: int
+
+    async def embed(self, ids: Sequence[str], contents: Sequence[bytes | str]) -> Embedded:
+        """One vector an item, in order. `ids` name the items in errors only.
+
+        Raises ItemUnreadable, ModelOutputInvalid, TritonUnavailable, InferenceDeadline.
+        """
+        ...
+
+
+class Reranker(Protocol):
+    """Scores candidate texts against a query."""
+
+    async def score(self, query: str, candidates: Sequence[str]) -> npt.NDArray[np.float32]:
+        """float32 [N]; larger is more relevant."""
+        ...
