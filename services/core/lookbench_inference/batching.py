@@ -1,0 +1,58 @@
+"""Cutting work into requests, and keeping a bounded number of them under way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Job = Callable[[], Awaitable[None]]
+
+
+def split(count: int, item_bytes: int, max_items: int, max_bytes: int) -> Iterator[slice]:
+    """Slices of range(count), none over `max_items` or `max_bytes`.
+
+    An item that alone exceeds `max_bytes` gets a request of its own: the limit
+    shapes requests, it does not refuse work.
+    """
+    step = max(1, min(max_items, max_bytes // max(item_bytes, 1)))
+    for start in range(0, count, step):
+        yield slice(start, min(start + step, count))
+
+
+def split_by_length(
+    lengths: Sequence[int], max_items: int, max_tokens: int
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Groups of indices with similar lengths, so that little is padded.
+
+    No group has more than `max_items` indices, nor more than `max_tokens`
+    tokens once padded to its longest member (a single longer one excepted).
+    """
+    group: list[int] = []
+    for index in np.argsort(np.asarray(lengths), kind="stable").tolist():
+        padded = lengths[index] * (len(group) + 1)
+        if group and (len(group) == max_items or padded > max_tokens):
+            yield np.asarray(group)
+            group = []
+        group.append(index)
+    if group:
+        yield np.asarray(group)
+
+
+async def run_bounded(jobs: Iterable[Job], limit: int) -> None:
+    """Runs the jobs, at most `limit` at a time, taking each from `jobs` when it starts.
+
+    The first failure cancels the others, waits until they have ended, and is raised.
+    """
+    pending = iter(jobs)
+
+    async def work() -> None:
+        for job in pending:
+            await job()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(limit):
+                group.create_task(work())
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None

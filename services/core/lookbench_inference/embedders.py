@@ -1,0 +1,252 @@
+"""Embedding models served by Triton, as `Embedder`s.
+
+Everything around the graph comes from the model's manifest.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lookbench_core.manifest import ImageInput, ModelManifest
+from lookbench_core.tensors import ATTENTION_MASK_INPUT, IMAGE_INPUT, TOKEN_IDS_INPUT
+from lookbench_inference.batching import run_bounded, split, split_by_length
+from lookbench_inference.errors import ItemUnreadable, ModelContractMismatch
+from lookbench_inference.images import prepare
+from lookbench_inference.ports import Embedded, Embedder
+from lookbench_inference.texts import Tokenizer
+from lookbench_inference.triton import ModelContract, TritonClient
+from lookbench_inference.vectors import checked, shortened
+
+TOKEN_BYTES = 16  # two int64 a token: id and mask
+
+
+@dataclass(frozen=True)
+class FanOut:
+    """How requests are shaped.
+
+    in_flight: requests of one embedder under way at once.
+    request_bytes: size of the tensors of one request, at most.
+    request_timeout_s: deadline of one request.
+    """
+
+    in_flight: int = 4
+    request_bytes: int = 4 << 20
+    request_timeout_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class EncoderOptions:
+    """How a caller asks a model; empty strings and 0 mean the manifest's defaults."""
+
+    role: str = ""
+    instruction: str = ""
+    preset: str = ""
+    dimension: int = 0
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model that was found ready and in agreement with its manifest."""
+
+    triton: TritonClient
+    manifest: ModelManifest
+    fan_out: FanOut
+    workers: Executor
+    slots: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slots", asyncio.Semaphore(self.fan_out.in_flight))
+
+    async def infer(
+        self, ids: Sequence[str], inputs: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        """Checked embeddings of one request, float32 [B, D]."""
+        output = self.manifest.output
+        raw = await self.triton.infer(
+            self.manifest.name, inputs, output.tensor, self.fan_out.request_timeout_s
+        )
+        return checked(raw, self.manifest, ids)
+
+
+class ImageEmbedder:
+    """Encoded images → vectors. Decoding and resizing run in the worker pool."""
+
+    def __init__(self, served: Served, options: EncoderOptions) -> None:
+        image = served.manifest.image
+        if image is None:
+            raise ModelContractMismatch(
+                f"model {served.manifest.name} embeds text, not images", model=served.manifest.name
+            )
+        self._served, self._image = served, image
+        self._preset = chosen_preset(served.manifest, options.preset)
+        self.dimension = chosen_dimension(served.manifest, options.dimension)
+
+    async def embed(self, ids: Sequence[str], contents: Sequence[bytes | str]) -> Embedded:
+        """See `Embedder.embed`. Raises ItemUnreadable naming the id."""
+        vectors = np.empty((len(ids), self.dimension), dtype=np.float32)
+        served, image = self._served, self._image
+
+        async def one(part: slice) -> None:
+            async with served.slots:
+                pixels = await asyncio.get_running_loop().run_in_executor(
+                    served.workers, _pixels, ids[part], contents[part], image, self._preset
+                )
+                answer = await served.infer(ids[part], {IMAGE_INPUT: pixels})
+            vectors[part] = shortened(answer, self.dimension)
+
+        parts = split(
+            len(ids),
+            image.height * image.width * 3,
+            served.manifest.max_batch_size,
+            served.fan_out.request_bytes,
+        )
+        await run_bounded((lambda p=p: one(p) for p in parts), served.fan_out.in_flight)
+        return Embedded(vectors)
+
+
+class TextEmbedder:
+    """Texts → vectors. Texts of similar length share a request."""
+
+    def __init__(self, served: Served, options: EncoderOptions, model_dir: Path) -> None:
+        text = served.manifest.text
+        if text is None:
+            raise ModelContractMismatch(
+                f"model {served.manifest.name} embeds images, not text", model=served.manifest.name
+            )
+        self._served, self._text = served, text
+        self._tokenizer = Tokenizer(text, model_dir)
+        self._role = chosen_role(served.manifest, options.role)
+        self._instruction = options.instruction or text.default_instruction
+        self.dimension = chosen_dimension(served.manifest, options.dimension)
+
+    async def embed(self, ids: Sequence[str], contents: Sequence[bytes | str]) -> Embedded:
+        """See `Embedder.embed`."""
+        served = self._served
+        vectors = np.empty((len(ids), self.dimension), dtype=np.float32)
+        encoded = await asyncio.get_running_loop().run_in_executor(
+            served.workers, self._tokenizer.encode, contents, self._role, self._instruction
+        )
+
+        async def one(rows: npt.NDArray[np.int64]) -> None:
+            batch = self._tokenizer.pad([encoded.ids[row] for row in rows])
+            inputs = {TOKEN_IDS_INPUT: batch.token_ids, ATTENTION_MASK_INPUT: batch.mask}
+            if not self._text.has_attention_mask:
+                del inputs[ATTENTION_MASK_INPUT]
+            async with served.slots:
+                answer = await served.infer([ids[row] for row in rows], inputs)
+            vectors[rows] = shortened(answer, self.dimension)
+
+        groups = split_by_length(
+            [len(row) for row in encoded.ids],
+            served.manifest.max_batch_size,
+            served.fan_out.request_bytes // TOKEN_BYTES,
+        )
+        await run_bounded((lambda g=g: one(g) for g in groups), served.fan_out.in_flight)
+        return Embedded(vectors, encoded.truncated)
+
+
+def open_embedder(served: Served, options: EncoderOptions, model_dir: Path) -> Embedder:
+    """The embedder for the manifest's modality.
+
+    Raises ModelContractMismatch for options that the model does not have.
+    """
+    if served.manifest.kind == "image_embedding":
+        return ImageEmbedder(served, options)
+    if served.manifest.kind == "text_embedding":
+        return TextEmbedder(served, options, model_dir)
+    raise ModelContractMismatch(
+        f"model {served.manifest.name} is a {served.manifest.kind}, not an embedding model",
+        model=served.manifest.name,
+    )
+
+
+def check_contract(manifest: ModelManifest, contract: ModelContract) -> None:
+    """Raises ModelContractMismatch unless Triton serves what the manifest describes."""
+    expected: dict[str, tuple[str, tuple[int, ...]]] = {}
+    if manifest.image is not None:
+        size = (-1, manifest.image.height, manifest.image.width, 3)
+        expected[IMAGE_INPUT] = ("UINT8", size)
+    if manifest.text is not None:
+        length = manifest.text.max_tokens if manifest.text.padding == "max_tokens" else -1
+        expected[TOKEN_IDS_INPUT] = ("INT64", (-1, length))
+        if manifest.text.has_attention_mask:
+            expected[ATTENTION_MASK_INPUT] = ("INT64", (-1, length))
+    served = {n: (t.datatype, t.shape) for n, t in contract.inputs.items()}
+    _require_equal(manifest, "inputs", expected, served)
+    output = manifest.output
+    answer = contract.outputs.get(output.tensor)
+    _require_equal(
+        manifest,
+        f"output {output.tensor}",
+        ("FP32", (-1, output.dimension)),
+        answer and (answer.datatype, answer.shape),
+    )
+
+
+def _require_equal(manifest: ModelManifest, what: str, expected: object, served: object) -> None:
+    if expected != served:
+        raise ModelContractMismatch(
+            f"model {manifest.name}: the manifest describes {what} {expected}, Triton serves "
+            f"{served}; export it again with lookbench-export --force",
+            model=manifest.name,
+            expected=expected,
+            served=served,
+        )
+
+
+def chosen_preset(manifest: ModelManifest, preset: str) -> str:
+    """The preset asked for, or the default. Raises ModelContractMismatch listing the known."""
+    image = manifest.image
+    known = [] if image is None else sorted(image.presets)
+    if preset and preset not in known:
+        raise _unknown(manifest, "preset", preset, known)
+    return preset or (image.default_preset if image else "")
+
+
+def chosen_role(manifest: ModelManifest, role: str) -> str:
+    """The role asked for, or `document`. Raises ModelContractMismatch listing the known."""
+    known = [] if manifest.text is None else sorted(manifest.text.templates)
+    if role and role not in known:
+        raise _unknown(manifest, "role", role, known)
+    return role or "document"
+
+
+def chosen_dimension(manifest: ModelManifest, dimension: int) -> int:
+    """The dimension asked for, or the model's. Raises ModelContractMismatch above it."""
+    full = manifest.output.dimension
+    if dimension > full:
+        raise ModelContractMismatch(
+            f"model {manifest.name} has {full} dimensions, {dimension} were asked for",
+            model=manifest.name,
+            dimension=dimension,
+        )
+    return dimension or full
+
+
+def _unknown(
+    manifest: ModelManifest, what: str, asked: str, known: Sequence[str]
+) -> ModelContractMismatch:
+    return ModelContractMismatch(
+        f"model {manifest.name} has no {what} {asked!r}; it has {', '.join(known) or 'none'}",
+        model=manifest.name,
+        asked=asked,
+    )
+
+
+def _pixels(
+    ids: Sequence[str], contents: Sequence[bytes], image: ImageInput, preset: str
+) -> npt.NDArray[np.uint8]:
+    """uint8 [B, H, W, 3]."""
+    batch = np.empty((len(ids), image.height, image.width, 3), dtype=np.uint8)
+    for row, (item, content) in enumerate(zip(ids, contents, strict=True)):
+        try:
+            batch[row] = prepare(content, image, preset).pixels
+        except ItemUnreadable as error:
+            raise ItemUnreadable(error.row_reason, f"item {item}: {error.message}") from error
+    return batch
