@@ -1,0 +1,1 @@
+"""Runs: what they are, where they are kept, how they are executed."""

@@ -1,0 +1,83 @@
+"""Settings of the evaluator: the one reader of its environment and flags."""
+
+import os
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Evaluates retrieval systems served by Triton, over gRPC.
+
+    Every option is also the environment variable LOOKBENCH_EVALUATOR_<NAME>.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="LOOKBENCH_EVALUATOR_",
+        cli_kebab_case=True,
+        cli_prog_name="lookbench-evaluator",
+        cli_implicit_flags=True,
+        cli_hide_none_type=True,
+        frozen=True,
+    )
+
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8090, ge=1, le=65535, description="port of the API")
+    health_port: int | None = Field(
+        None, description="port that serves only health, without a token; off when not set"
+    )
+    insecure: bool = Field(
+        False, description="listen on an address other than loopback without TLS"
+    )
+    reflection: bool = Field(True, description="serve gRPC reflection")
+    triton_url: str = Field("127.0.0.1:8001", description="Triton's gRPC address")
+    model_repository: Path = Field(
+        Path(".lookbench/models"), description="Triton's repository, for the model manifests"
+    )
+    data_roots: Annotated[tuple[Path, ...], NoDecode] = Field(
+        (Path(".lookbench/data"),),
+        description=f"folders that imports may read, separated by {os.pathsep!r}",
+    )
+    store_dir: Path = Field(
+        Path(".lookbench/evaluator"), description="folder of runs, results and benchmarks"
+    )
+    concurrent_runs: int = Field(2, ge=1, description="runs executed at once")
+    queue_limit: int = Field(1000, ge=1, description="runs that may wait")
+    in_flight: int = Field(4, ge=1, description="requests to one model under way at once")
+    request_bytes: int = Field(4 << 20, ge=1 << 10, description="tensor bytes of one request")
+    request_timeout_s: float = Field(60.0, gt=0, description="deadline of one request, seconds")
+    run_timeout_s: float = Field(24 * 3600.0, gt=0, description="deadline of one run, seconds")
+    workers: int = Field(
+        os.cpu_count() or 1, ge=1, description="threads that decode images and tokenise"
+    )
+    max_pixels: int = Field(178_956_970, ge=1, description="largest image, in pixels")
+    drain_s: float = Field(10.0, ge=0, description="seconds that calls may finish at shutdown")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="log level")
+    log_style: Literal["json", "text"] = Field("json", description="form of log lines")
+
+    @field_validator("data_roots", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(Path(part) for part in value.split(os.pathsep) if part)
+        return value
+
+    @model_validator(mode="after")
+    def _loopback_unless_insecure(self) -> "Settings":
+        if not self.insecure and not is_loopback(self.host):
+            raise ValueError(
+                f"host {self.host} is not loopback and there is no TLS; "
+                "set insecure (LOOKBENCH_EVALUATOR_INSECURE=true) if that is intended"
+            )
+        return self
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
