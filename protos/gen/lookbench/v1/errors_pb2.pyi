@@ -36,6 +36,13 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     INTERNAL: _ClassVar[ErrorReason]
     INFERENCE_FAILED: _ClassVar[ErrorReason]
     BENCHMARK_ALREADY_EXISTS: _ClassVar[ErrorReason]
+    EXPORT_REFUSED: _ClassVar[ErrorReason]
+    SOURCE_INVALID: _ClassVar[ErrorReason]
+    SOURCE_UNREACHABLE: _ClassVar[ErrorReason]
+    MODEL_ALREADY_EXISTS: _ClassVar[ErrorReason]
+    REPOSITORY_UNWRITABLE: _ClassVar[ErrorReason]
+    DEPENDENCY_MISSING: _ClassVar[ErrorReason]
+    FAMILY_UNUSABLE: _ClassVar[ErrorReason]
 ERROR_REASON_UNSPECIFIED: ErrorReason
 INVALID_FIELD: ErrorReason
 INVALID_PAGE_TOKEN: ErrorReason
@@ -66,3 +73,10 @@ MESSAGE_TOO_LARGE: ErrorReason
 INTERNAL: ErrorReason
 INFERENCE_FAILED: ErrorReason
 BENCHMARK_ALREADY_EXISTS: ErrorReason
+EXPORT_REFUSED: ErrorReason
+SOURCE_INVALID: ErrorReason
+SOURCE_UNREACHABLE: ErrorReason
+MODEL_ALREADY_EXISTS: ErrorReason
+REPOSITORY_UNWRITABLE: ErrorReason
+DEPENDENCY_MISSING: ErrorReason
+FAMILY_UNUSABLE: ErrorReason
