@@ -1,0 +1,44 @@
+# One line a target; what a target does stands in the tool it calls.
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint format protos docs perf status down clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+setup:  ## Make .venv, install the embedded Triton and the demonstration data
+	@deploy/local/setup.sh run
+
+run: setup  ## Export both models, start the stack, evaluate, print the table
+	@deploy/local/run.sh
+
+test:  ## Set up and run every test that needs no container engine
+	@deploy/local/setup.sh test
+	$(BIN)/python -m pytest -m "not perf"
+
+lint:  ## Check style, types, import rules and the contract
+	@deploy/local/setup.sh test
+	@deploy/local/lint.sh
+
+format:  ## Format the Python code
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+protos:  ## Generate protos/gen from protos/lookbench
+	@deploy/local/protos.sh protos/gen
+
+docs:  ## Generate docs/cli.md and docs/errors.md
+	@deploy/local/docs.sh
+
+perf:  ## Measure speed against peers; minutes, on a quiet machine
+	@deploy/local/setup.sh test
+	$(BIN)/python -m pytest -m perf -s tests/perf
+
+status:  ## Show what runs of the local stack
+	$(BIN)/lbclient status
+
+down:  ## Stop the local stack
+	$(BIN)/lbclient down
+
+clean: down  ## Stop the stack, remove its data and .venv
+	rm -rf .lookbench .venv
