@@ -1,0 +1,119 @@
+"""Float32 vectors: norms, directions, and where to cut them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from lookbench_evaluator.retrieval.errors import (
+    InvalidDimension,
+    InvalidVectors,
+    NonFiniteVectors,
+    Side,
+    check_shape,
+)
+
+Vectors = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# Rows whose float64 copies stay in a core's cache.
+_CHUNK = 256
+UNIT_TOLERANCE = 2.0**-20
+"""How far a row's norm may be from 1 and still be taken as a unit vector."""
+
+
+def norms(vectors: Vectors) -> Floats:
+    """Compute the L2 norm of each row in float64, [N]; NaN or Inf where a component is.
+
+    Squares of float32 numbers are exact in float64 and cannot overflow or
+    vanish there; their sum's order depends on D alone. So a row's norm is the
+    same in any block, and 0 only for a row of zeros.
+    """
+    result = np.empty(len(vectors))
+    for rows in chunks(len(vectors)):
+        squares = vectors[rows].astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            squares *= squares
+            result[rows] = np.sqrt(squares.sum(axis=1))
+    return result
+
+
+def dots(left: Vectors, left_rows: Ints, right: Vectors, right_rows: Ints) -> Floats:
+    """Compute dot products of pairs of rows in float64, [n].
+
+    As in `norms`, products are exact and the order of the sum depends on D
+    alone: the value of a pair does not depend on the company it is in.
+    """
+    result = np.empty(len(left_rows))
+    for part in chunks(len(left_rows)):
+        products = left[left_rows[part]].astype(np.float64)
+        products *= right[right_rows[part]]
+        result[part] = products.sum(axis=1)
+    return result
+
+
+def chunks(count: int, size: int = _CHUNK) -> Iterator[slice]:
+    """Yield slices of at most `size` that cover range(count)."""
+    for start in range(0, count, size):
+        yield slice(start, min(start + size, count))
+
+
+def unusable_rows(norm: Floats) -> Ints:
+    """Find rows without a direction, given their norms: NaN, Inf or zero; int64, ascending."""
+    return np.flatnonzero(~np.isfinite(norm) | (norm == 0))
+
+
+def check_usable(side: Side, norm: Floats) -> None:
+    """Raise NonFiniteVectors, naming rows, if a row has no direction."""
+    rows = unusable_rows(norm)
+    if len(rows):
+        raise NonFiniteVectors(side, rows)
+
+
+def directions(vectors: Vectors, norm: Floats) -> Vectors:
+    """Keep rows within UNIT_TOLERANCE of norm 1, divide others by their norm.
+
+    Returns float32 [N, D]; `vectors` itself, not a copy, if nothing has to be
+    divided.
+    """
+    rows = np.flatnonzero(np.abs(norm - 1.0) > UNIT_TOLERANCE)
+    if not len(rows):
+        return vectors
+    result = np.array(vectors)
+    for part in chunks(len(rows)):
+        picked = rows[part]
+        result[picked] = vectors[picked].astype(np.float64) / norm[picked, None]
+    return result
+
+
+def shorten(vectors: Vectors, dimension: int, side: Side = "gallery") -> Vectors:
+    """Keep the first `dimension` components of each row, scaled to norm 1 again.
+
+    Cut first, then normalise: a unit vector that is cut is no unit vector, and
+    dot products of cut ones are not cosines.
+
+    Raises:
+        InvalidDimension: `dimension` is not within 1 to D.
+        NonFiniteVectors: a row has no direction once cut.
+    """
+    full = vectors.shape[1]
+    if not 1 <= dimension <= full:
+        raise InvalidDimension(
+            f"dimension {dimension} is outside 1 to {full}, the dimension of the vectors",
+            dimension=dimension,
+            available=full,
+        )
+    cut = np.ascontiguousarray(vectors[:, :dimension])
+    norm = norms(cut)
+    check_usable(side, norm)
+    return (cut / norm[:, None]).astype(np.float32)
+
+
+def check_vectors(name: str, vectors: Vectors, dimension: int | None = None) -> None:
+    """Raise InvalidVectors unless `vectors` are float32 [any, `dimension`]."""
+    check_shape(name, vectors, (None, dimension))
+    if vectors.dtype != np.float32:
+        raise InvalidVectors(f"{name} are {vectors.dtype} instead of float32", name=name)
+    if vectors.shape[1] == 0:
+        raise InvalidVectors(f"{name} have dimension 0", name=name)
