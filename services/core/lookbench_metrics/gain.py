@@ -24,7 +24,9 @@ def normalised(gains: Floats, ideal_gains: Floats) -> Floats:
         ideal_gains: float64 [Q, J], the largest gains in descending order.
     """
     depth = gains.shape[1]
-    return ratio(_cumulated(gains), _cumulated(_to_depth(ideal_gains, depth)))
+    share = ratio(_cumulated(gains), _cumulated(_to_depth(ideal_gains, depth)))
+    # Never above 1, but the rounding of two sums of tiny differences may say so.
+    return np.minimum(share, 1.0)
 
 
 def _cumulated(gains: Floats) -> Floats:
