@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 .venv/bin/python -m lbclient.reference > docs/cli.md
-.venv/bin/python -m lookbench_evaluator.error_reference > docs/errors.md
+.venv/bin/python deploy/local/errors_page.py > docs/errors.md

@@ -4,7 +4,7 @@ Everything around the graph comes from the model's manifest.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +42,7 @@ class FanOut:
 
 @dataclass(frozen=True)
 class EncoderOptions:
-    """How a caller asks a model; empty strings and 0 mean the manifest's defaults."""
+    """How a caller asks a model; empty strings and 0 mean the model's defaults."""
 
     role: str = ""
     instruction: str = ""
@@ -84,8 +84,7 @@ class ImageEmbedder:
                 f"model {served.manifest.name} embeds text, not images", model=served.manifest.name
             )
         self._served, self._image = served, image
-        self._preset = chosen_preset(served.manifest, options.preset)
-        self.dimension = chosen_dimension(served.manifest, options.dimension)
+        self._preset, self.dimension = options.preset, options.dimension
 
     async def embed(self, ids: Sequence[str], contents: Sequence[bytes | str]) -> Embedded:
         """See `Embedder.embed`. Raises ItemUnreadable naming the id."""
@@ -121,9 +120,8 @@ class TextEmbedder:
             )
         self._served, self._text = served, text
         self._tokenizer = Tokenizer(text, model_dir)
-        self._role = chosen_role(served.manifest, options.role)
-        self._instruction = options.instruction or text.default_instruction
-        self.dimension = chosen_dimension(served.manifest, options.dimension)
+        self._role, self._instruction = options.role, options.instruction
+        self.dimension = options.dimension
 
     async def embed(self, ids: Sequence[str], contents: Sequence[bytes | str]) -> Embedded:
         """See `Embedder.embed`."""
@@ -152,9 +150,9 @@ class TextEmbedder:
 
 
 def open_embedder(served: Served, options: EncoderOptions, model_dir: Path) -> Embedder:
-    """The embedder for the manifest's modality.
+    """The embedder for the manifest's modality. `options` are `completed` ones.
 
-    Raises ModelContractMismatch for options that the model does not have.
+    Raises ModelContractMismatch for a model that embeds nothing.
     """
     if served.manifest.kind == "image_embedding":
         return ImageEmbedder(served, options)
@@ -200,43 +198,43 @@ def _require_equal(manifest: ModelManifest, what: str, expected: object, served:
         )
 
 
-def chosen_preset(manifest: ModelManifest, preset: str) -> str:
-    """The preset asked for, or the default. Raises ModelContractMismatch listing the known."""
-    image = manifest.image
-    known = [] if image is None else sorted(image.presets)
-    if preset and preset not in known:
-        raise _unknown(manifest, "preset", preset, known)
-    return preset or (image.default_preset if image else "")
+def completed(manifest: ModelManifest, options: EncoderOptions, usual_role: str) -> EncoderOptions:
+    """The options with the model's defaults filled in.
 
-
-def chosen_role(manifest: ModelManifest, role: str) -> str:
-    """The role asked for, or `document`. Raises ModelContractMismatch listing the known."""
-    known = [] if manifest.text is None else sorted(manifest.text.templates)
-    if role and role not in known:
-        raise _unknown(manifest, "role", role, known)
-    return role or "document"
-
-
-def chosen_dimension(manifest: ModelManifest, dimension: int) -> int:
-    """The dimension asked for, or the model's. Raises ModelContractMismatch above it."""
+    `usual_role` is taken when no role was asked for and the model has it.
+    Raises ModelContractMismatch, listing what the model has, for anything it has not.
+    """
     full = manifest.output.dimension
-    if dimension > full:
+    if options.dimension > full:
         raise ModelContractMismatch(
-            f"model {manifest.name} has {full} dimensions, {dimension} were asked for",
+            f"model {manifest.name} has {full} dimensions, {options.dimension} were asked for",
             model=manifest.name,
-            dimension=dimension,
+            dimension=options.dimension,
         )
-    return dimension or full
-
-
-def _unknown(
-    manifest: ModelManifest, what: str, asked: str, known: Sequence[str]
-) -> ModelContractMismatch:
-    return ModelContractMismatch(
-        f"model {manifest.name} has no {what} {asked!r}; it has {', '.join(known) or 'none'}",
-        model=manifest.name,
-        asked=asked,
+    presets = {} if manifest.image is None else manifest.image.presets
+    templates = {} if manifest.text is None else manifest.text.templates
+    default_preset = "" if manifest.image is None else manifest.image.default_preset
+    default_role = usual_role if usual_role in templates else next(iter(templates), "")
+    instruction = "" if manifest.text is None else manifest.text.default_instruction
+    return EncoderOptions(
+        role=_chosen(manifest, "role", options.role, templates, default_role),
+        instruction=options.instruction or instruction,
+        preset=_chosen(manifest, "preset", options.preset, presets, default_preset),
+        dimension=options.dimension or full,
     )
+
+
+def _chosen(
+    manifest: ModelManifest, what: str, asked: str, known: Iterable[str], default: str
+) -> str:
+    names = sorted(known)
+    if asked and asked not in names:
+        raise ModelContractMismatch(
+            f"model {manifest.name} has no {what} {asked!r}; it has {', '.join(names) or 'none'}",
+            model=manifest.name,
+            asked=asked,
+        )
+    return asked or default
 
 
 def _pixels(

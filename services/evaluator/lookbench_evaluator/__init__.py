@@ -1,1 +1,1 @@
-"""TBD."""
+"""The evaluator: runs retrieval systems on benchmarks and keeps their numbers."""

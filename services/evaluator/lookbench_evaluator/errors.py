@@ -25,9 +25,7 @@ class InvalidPageToken(InvalidField):
     reason = "INVALID_PAGE_TOKEN"
 
     def __init__(self) -> None:
-        super().__init__(
-            "page_token", "is not a token of this listing; start again without one"
-        )
+        super().__init__("page_token", "is not a token of this listing; start again without one")
 
 
 class RequestIdReused(InvalidField):
@@ -50,7 +48,9 @@ class NotFound(LookbenchError):
     list_command = ""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} does not exist; {self.list_command} shows those that do", name=name)
+        super().__init__(
+            f"{name} does not exist; {self.list_command} shows those that do", name=name
+        )
         self.resource_name = name
 
 
@@ -152,6 +152,12 @@ class BenchmarkNotReady(WrongState):
     reason = "BENCHMARK_NOT_READY"
 
 
+class BenchmarkInUse(WrongState):
+    """An import or an unfinished run needs the benchmark as it is."""
+
+    reason = "BENCHMARK_IN_USE"
+
+
 class BenchmarkInvalid(LookbenchError):
     """The source or a stored benchmark cannot be read as its format."""
 
@@ -187,6 +193,13 @@ class StoreUnavailable(LookbenchError):
     code = "UNAVAILABLE"
     reason = "STORE_UNAVAILABLE"
     retryable = True
+
+
+class PortInUse(LookbenchError):
+    """The address to listen on is taken."""
+
+    code = "UNAVAILABLE"
+    reason = "PORT_IN_USE"
 
 
 class NotImplementedYet(LookbenchError):

@@ -34,8 +34,10 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     NOT_IMPLEMENTED_YET: _ClassVar[ErrorReason]
     MESSAGE_TOO_LARGE: _ClassVar[ErrorReason]
     INTERNAL: _ClassVar[ErrorReason]
-    INFERENCE_FAILED: _ClassVar[ErrorReason]
     BENCHMARK_ALREADY_EXISTS: _ClassVar[ErrorReason]
+    INFERENCE_FAILED: _ClassVar[ErrorReason]
+    BENCHMARK_IN_USE: _ClassVar[ErrorReason]
+    PORT_IN_USE: _ClassVar[ErrorReason]
     EXPORT_REFUSED: _ClassVar[ErrorReason]
     SOURCE_INVALID: _ClassVar[ErrorReason]
     SOURCE_UNREACHABLE: _ClassVar[ErrorReason]
@@ -71,8 +73,10 @@ SOURCE_NOT_FOUND: ErrorReason
 NOT_IMPLEMENTED_YET: ErrorReason
 MESSAGE_TOO_LARGE: ErrorReason
 INTERNAL: ErrorReason
-INFERENCE_FAILED: ErrorReason
 BENCHMARK_ALREADY_EXISTS: ErrorReason
+INFERENCE_FAILED: ErrorReason
+BENCHMARK_IN_USE: ErrorReason
+PORT_IN_USE: ErrorReason
 EXPORT_REFUSED: ErrorReason
 SOURCE_INVALID: ErrorReason
 SOURCE_UNREACHABLE: ErrorReason

@@ -110,19 +110,22 @@ class RunStore:
     def count(self, state: State) -> int:
         """How many runs are in a state."""
         with self._database.reading() as db:
-            (number,) = db.execute(
-                "SELECT count(*) FROM runs WHERE state = ?", (state,)
-            ).fetchone()
+            (number,) = db.execute("SELECT count(*) FROM runs WHERE state = ?", (state,)).fetchone()
         return int(number)
 
     def change(self, run_id: str, edit: Callable[[Run], Run], report: Report | None = None) -> Run:
         """Replaces a run by `edit` of it, with the next revision, and stores its report.
 
+        Nothing is stored when `edit` returns the very run that it was given.
+
         Raises RunNotFound, and WrongState when the new state may not follow the old.
         """
         with self._database.writing() as db:
             old = _read(db, run_id)
-            new = edit(old).model_copy(update={"revision": old.revision + 1})
+            edited = edit(old)
+            if edited is old:
+                return old
+            new = edited.model_copy(update={"revision": old.revision + 1})
             if new.state != old.state and new.state not in NEXT[old.state]:
                 raise WrongState(
                     f"runs/{run_id} is {old.state} and cannot become {new.state}",

@@ -1,0 +1,138 @@
+"""The models that can be asked: Triton's repository, manifests and readiness together."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lookbench_core.errors import LookbenchError
+from lookbench_core.ids import is_model_id
+from lookbench_core.manifest import ModelManifest, read_manifest
+from lookbench_core.tensors import CONFIG_FILE
+from lookbench_evaluator.errors import ModelNotFound
+from lookbench_evaluator.runs.model import Encoder, PinnedModel
+from lookbench_inference.embedders import (
+    EncoderOptions,
+    FanOut,
+    Served,
+    check_contract,
+    completed,
+    open_embedder,
+)
+from lookbench_inference.errors import ModelNotReady, TritonUnavailable
+from lookbench_inference.ports import Embedder
+from lookbench_inference.triton import RepositoryEntry, TritonClient
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """A model folder as seen now. `problem` says why it cannot be used; "" when it can."""
+
+    name: str
+    manifest: ModelManifest | None
+    versions: tuple[str, ...]
+    ready: bool
+    problem: str
+
+
+class ModelCatalog:
+    """Reads manifests from the repository folder and readiness from Triton."""
+
+    def __init__(
+        self, repository: Path, triton: TritonClient, fan_out: FanOut, workers: Executor
+    ) -> None:
+        self._repository, self._triton = repository, triton
+        self._fan_out, self._workers = fan_out, workers
+
+    async def list(self) -> list[ModelInfo]:
+        """All models of the folder and of Triton, by name. Never fails for an absent Triton."""
+        served, problem = await self._served()
+        names = sorted({*self._folders(), *served})
+        return await asyncio.to_thread(
+            lambda: [self._info(name, served.get(name, ()), problem) for name in names]
+        )
+
+    async def get(self, name: str) -> ModelInfo:
+        """Raises ModelNotFound."""
+        for info in await self.list():
+            if info.name == name:
+                return info
+        raise ModelNotFound(f"models/{name}")
+
+    async def require(self, name: str) -> ModelManifest:
+        """The manifest of a model that is ready and served as the manifest says.
+
+        Raises ModelNotFound, ManifestInvalid, ModelNotReady, TritonUnavailable,
+        ModelContractMismatch.
+        """
+        folder = self._folder(name)
+        manifest = await asyncio.to_thread(read_manifest, folder)
+        if not await self._triton.model_ready(name):
+            raise ModelNotReady(
+                f"Triton at {self._triton.url} does not serve {name}; "
+                "`lbclient models` says why, `lookbench-triton load` loads it",
+                model=name,
+                url=self._triton.url,
+            )
+        check_contract(manifest, await self._triton.contract(name))
+        return manifest
+
+    async def completed(self, encoder: Encoder, usual_role: str) -> Encoder:
+        """The encoder with the model's defaults filled in, for the record. Raises as `require`."""
+        manifest = await self.require(encoder.model)
+        options = completed(manifest, _options(encoder), usual_role)
+        return Encoder(model=encoder.model, **asdict(options))
+
+    async def open(self, encoder: Encoder) -> Embedder:
+        """An embedder for a `completed` encoder. Raises as `require`."""
+        manifest = await self.require(encoder.model)
+        served = Served(self._triton, manifest, self._fan_out, self._workers)
+        return open_embedder(served, _options(encoder), self._folder(encoder.model))
+
+    async def pin(self, name: str) -> PinnedModel:
+        """The version and graph that Triton serves for a model now."""
+        manifest = await self.require(name)
+        contract = await self._triton.contract(name)
+        newest = max(contract.versions, key=int, default="")
+        return PinnedModel(model=name, version=newest, graph_digest=manifest.graph.digest)
+
+    async def missing(self) -> list[str]:
+        """Names of exported models that Triton does not serve. Raises TritonUnavailable."""
+        ready = {entry.name for entry in await self._triton.repository() if entry.ready}
+        return sorted(set(self._folders()) - ready)
+
+    def _folder(self, name: str) -> Path:
+        folder = self._repository / name
+        if not is_model_id(name) or not folder.is_dir():
+            raise ModelNotFound(f"models/{name}")
+        return folder
+
+    def _folders(self) -> Iterable[str]:
+        return [config.parent.name for config in self._repository.glob(f"*/{CONFIG_FILE}")]
+
+    async def _served(self) -> tuple[Mapping[str, tuple[RepositoryEntry, ...]], str]:
+        try:
+            entries = await self._triton.repository()
+        except TritonUnavailable as error:
+            return {}, error.message
+        served: dict[str, tuple[RepositoryEntry, ...]] = {}
+        for entry in entries:
+            served[entry.name] = (*served.get(entry.name, ()), entry)
+        return served, ""
+
+    def _info(self, name: str, entries: tuple[RepositoryEntry, ...], problem: str) -> ModelInfo:
+        ready = tuple(e for e in entries if e.ready)
+        if not ready and not problem:
+            reasons = [e.reason for e in entries if e.reason]
+            problem = "; ".join(reasons) or "not loaded by Triton"
+        manifest: ModelManifest | None = None
+        try:
+            manifest = read_manifest(self._repository / name)
+        except LookbenchError as error:
+            problem = problem or error.message
+        return ModelInfo(name, manifest, tuple(e.version for e in ready), bool(ready), problem)
+
+
+def _options(encoder: Encoder) -> EncoderOptions:
+    return EncoderOptions(encoder.role, encoder.instruction, encoder.preset, encoder.dimension)

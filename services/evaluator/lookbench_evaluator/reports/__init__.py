@@ -1,0 +1,1 @@
+"""From per-query values to tables that people read."""

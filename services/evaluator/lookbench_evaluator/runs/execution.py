@@ -1,0 +1,139 @@
+"""One run from its specification to its report."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from lookbench_core.digests import data_digest
+from lookbench_evaluator.benchmarks.catalog import BenchmarkCatalog
+from lookbench_evaluator.benchmarks.opened import StoredBenchmark
+from lookbench_evaluator.errors import PinnedVersionGone, RowsRejected, RunNotFound
+from lookbench_evaluator.models import ModelCatalog
+from lookbench_evaluator.reports.report import make_report
+from lookbench_evaluator.runs.model import Pinned, Run, Stage, State
+from lookbench_evaluator.runs.progress import Tracker
+from lookbench_evaluator.runs.results import Report
+from lookbench_evaluator.runs.store import RunStore
+from lookbench_evaluator.tasks.dense_retrieval import DenseRetrieval, Evaluated
+
+PUBLISH_INTERVAL_S = 0.5
+
+
+@dataclass(frozen=True)
+class RunExecutor:
+    """Executes runs; what a run is made of stays in the store."""
+
+    store: RunStore
+    benchmarks: BenchmarkCatalog
+    models: ModelCatalog
+
+    async def execute(self, run: Run) -> Report:
+        """Embeds, ranks, scores and stores. Raises what makes the run fail."""
+        spec = run.specification
+        stored = await asyncio.to_thread(self.benchmarks.open, spec.benchmark)
+        check_rejected(stored, run)
+        await self._pin(run, stored)
+        tracker = Tracker(rejected=sum(c.rows_rejected for c in stored.manifest.collections))
+        async with self._publishing(run.id, tracker):
+            task = DenseRetrieval(
+                stored,
+                spec,
+                await self.models.open(spec.system.dense.query_encoder),
+                await self.models.open(spec.system.dense.item_encoder),
+                tracker,
+            )
+            evaluated = await task.evaluate()
+            tracker.enter(Stage.SCORING)
+            return await asyncio.to_thread(self._keep, run, stored, evaluated)
+
+    def _keep(self, run: Run, stored: StoredBenchmark, evaluated: Evaluated) -> Report:
+        results = (result for subset in evaluated.subsets for result in subset.results())
+        self.store.replace_results(run.id, results)
+        return make_report(run.specification, stored, evaluated)
+
+    async def _pin(self, run: Run, stored: StoredBenchmark) -> None:
+        pinned = await self.pins(run, stored)
+        if run.pinned is None:
+            await asyncio.to_thread(
+                self.store.change, run.id, lambda r: r.model_copy(update={"pinned": pinned})
+            )
+        else:
+            check_pins(run, pinned)
+
+    async def pins(self, run: Run, stored: StoredBenchmark) -> Pinned:
+        """The versions that the run would use now."""
+        spec = run.specification
+        return Pinned(
+            benchmark_digest=stored.manifest.digest,
+            specification_digest=data_digest(spec.model_dump(mode="json")),
+            models=tuple([await self.models.pin(name) for name in spec.system.models]),
+        )
+
+    @contextlib.asynccontextmanager
+    async def _publishing(self, run_id: str, tracker: Tracker) -> AsyncIterator[None]:
+        publisher = asyncio.create_task(self._publish(run_id, tracker))
+        try:
+            yield
+        finally:
+            publisher.cancel()
+            await asyncio.gather(publisher, return_exceptions=True)
+            with contextlib.suppress(RunNotFound):
+                await asyncio.to_thread(self._store_progress, run_id, tracker)
+
+    async def _publish(self, run_id: str, tracker: Tracker) -> None:
+        while True:
+            await asyncio.to_thread(self._store_progress, run_id, tracker)
+            await asyncio.sleep(PUBLISH_INTERVAL_S)
+
+    def _store_progress(self, run_id: str, tracker: Tracker) -> None:
+        progress = tracker.progress
+        self.store.change(
+            run_id,
+            lambda run: (
+                run.model_copy(update={"progress": progress}) if run.state is State.RUNNING else run
+            ),
+        )
+
+
+def check_pins(run: Run, found: Pinned) -> None:
+    """Raises PinnedVersionGone when a benchmark or model changed since the run began."""
+    if run.pinned is None or run.pinned == found:
+        return
+    changed = [
+        f"models/{old.model}"
+        for old, new in zip(run.pinned.models, found.models, strict=True)
+        if old != new
+    ]
+    if run.pinned.benchmark_digest != found.benchmark_digest:
+        changed.append(f"benchmarks/{run.specification.benchmark}")
+    names = ", ".join(changed) or "the specification"
+    raise PinnedVersionGone(
+        f"runs/{run.id} began with another version of {names}; create a new run",
+        name=f"runs/{run.id}",
+        changed=names,
+    )
+
+
+def check_rejected(stored: StoredBenchmark, run: Run) -> None:
+    """Raises RowsRejected when rows that the run needs are missing and its policy says no."""
+    spec = run.specification
+    policy = spec.options.rejected_policy
+    if policy == "allow":
+        return
+    chosen = [s for s in stored.manifest.subsets if s.name in spec.subsets]
+    needed = {s.queries for s in chosen}
+    if policy == "fail_on_any":
+        needed |= {name for s in chosen for name in (*s.galleries, *s.noise)}
+    lost = {c.name: c.rows_rejected for c in stored.manifest.collections if c.name in needed}
+    count = sum(lost.values())
+    if count:
+        where = ", ".join(f"{number} of {name}" for name, number in lost.items() if number)
+        raise RowsRejected(
+            f"{count} rows of benchmarks/{spec.benchmark} were rejected at import ({where}); "
+            f"`lbclient benchmarks show {spec.benchmark}` counts them, `--rejected allow` "
+            "evaluates without them",
+            benchmark=spec.benchmark,
+            count=count,
+            policy=policy,
+        )

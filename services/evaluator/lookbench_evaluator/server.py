@@ -1,0 +1,92 @@
+"""The gRPC server: interceptors, health, reflection, ports, shutdown."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+import grpc
+import structlog
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health
+from grpc_reflection.v1alpha import reflection
+
+from lookbench.v1 import evaluation_service_pb2
+from lookbench.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
+from lookbench_evaluator.error_interceptor import ErrorInterceptor
+from lookbench_evaluator.errors import PortInUse
+from lookbench_evaluator.health import mark_ready, watch_triton
+from lookbench_evaluator.models import ModelCatalog
+from lookbench_evaluator.servicer import Servicer
+from lookbench_evaluator.settings import Settings
+
+# Both directions stay at gRPC's default: a client needs no option to talk to us.
+MESSAGE_BYTES = 4 << 20
+OPTIONS = (
+    ("grpc.max_receive_message_length", MESSAGE_BYTES),
+    ("grpc.so_reuseport", 0),  # a second server on the port fails instead of sharing it
+    # Clients may ping as often as every 10 s, also between calls.
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+)
+SERVICE = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"].full_name
+log = structlog.get_logger()
+
+
+@dataclass
+class Server:
+    """A started server; `stop` drains it."""
+
+    api: grpc.aio.Server
+    probes: grpc.aio.Server | None
+    health: health.HealthServicer
+    watching: asyncio.Task[None]
+
+    async def stop(self, drain_s: float) -> None:
+        """Turns NOT_SERVING, lets calls finish for `drain_s` seconds, then ends them."""
+        await self.health.enter_graceful_shutdown()
+        self.watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self.watching
+        await self.api.stop(drain_s)
+        if self.probes is not None:
+            await self.probes.stop(0)
+
+
+async def start_server(settings: Settings, servicer: Servicer, models: ModelCatalog) -> Server:
+    """Listens and serves. Raises PortInUse naming the port."""
+    checks = health.HealthServicer()
+    api = grpc.aio.server(interceptors=[ErrorInterceptor()], options=OPTIONS)
+    add_EvaluationServiceServicer_to_server(servicer, api)
+    health_pb2_grpc.add_HealthServicer_to_server(checks, api)
+    names = (SERVICE, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
+    if settings.reflection:
+        reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), api)
+    _listen(api, settings.host, settings.port)
+    probes = _probe_server(settings, checks)
+    await mark_ready(checks, names)
+    await api.start()
+    if probes is not None:
+        await probes.start()
+    watching = asyncio.create_task(watch_triton(checks, models))
+    return Server(api, probes, checks, watching)
+
+
+def _probe_server(settings: Settings, checks: health.HealthServicer) -> grpc.aio.Server | None:
+    if settings.health_port is None:
+        return None
+    probes = grpc.aio.server(options=OPTIONS)
+    health_pb2_grpc.add_HealthServicer_to_server(checks, probes)
+    _listen(probes, settings.host, settings.health_port)
+    return probes
+
+
+def _listen(server: grpc.aio.Server, host: str, port: int) -> None:
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise PortInUse(
+            f"cannot listen on {address}: is another program using the port? Stop it, or choose "
+            "another with --port",
+            address=address,
+        ) from error

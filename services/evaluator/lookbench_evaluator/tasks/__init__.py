@@ -1,0 +1,1 @@
+"""What a benchmark asks of a system."""

@@ -1,0 +1,105 @@
+"""The items that one subset's queries search: its galleries, and the noise unless left out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lookbench_core.benchmark import Subset
+from lookbench_core.ids import code_point_rank
+from lookbench_evaluator.benchmarks.opened import StoredBenchmark
+from lookbench_evaluator.retrieval.vectors import Ints, Vectors
+from lookbench_evaluator.tasks.relevance import NO_LABEL
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """N candidate items.
+
+    collections: names of the collections, in the order of the rows.
+    rows: collection → its rows that are candidates, int64, ascending.
+    ids: of the candidates.
+    members: int64 [N, M], for each candidate the rows of the unmerged gallery
+        that it stands for, padded with -1; M is 1 unless duplicates are merged.
+    all_ids: of the unmerged gallery.
+    labels: label → value of every row of the unmerged gallery.
+    noise_count: candidates that are distractors.
+    """
+
+    collections: tuple[str, ...]
+    rows: Mapping[str, Ints]
+    ids: Sequence[str]
+    members: Ints
+    all_ids: Sequence[str]
+    labels: Mapping[str, Sequence[str | None]]
+    noise_count: int
+
+    def blocks(self, vectors: Mapping[str, Vectors]) -> list[tuple[int, Vectors]]:
+        """(first candidate, float32 [B, D]) of each collection, for `exact.rank`."""
+        blocks, start = [], 0
+        for name in self.collections:
+            rows = self.rows[name]
+            whole = len(rows) == len(vectors[name])
+            blocks.append((start, vectors[name] if whole else vectors[name][rows]))
+            start += len(rows)
+        return blocks
+
+    @property
+    def tie_rank(self) -> Ints:
+        """int64 [N], the order among equal scores: that of the ids."""
+        return code_point_rank(self.ids)
+
+    def member_codes(self, codes: Ints) -> Ints:
+        """int64 [N, M]: the distinct codes of each candidate's members, padded with NO_LABEL.
+
+        `codes` int64 has one entry for every row of the unmerged gallery.
+        """
+        found = np.where(self.members >= 0, codes[self.members], NO_LABEL)
+        found = np.sort(found, axis=1)
+        found[:, 1:][found[:, 1:] == found[:, :-1]] = NO_LABEL
+        return found
+
+
+def make_gallery(
+    stored: StoredBenchmark, subset: Subset, *, without_noise: bool, merge: bool
+) -> Gallery:
+    """The gallery of one subset, with byte-identical items merged if asked."""
+    noise = () if without_noise else subset.noise
+    names = (*subset.galleries, *noise)
+    parts = [stored.collection(name) for name in names]
+    ids = [item for part in parts for item in part.ids]
+    labels = {
+        label: [value for part in parts for value in part.label(label)]
+        for label in {label for part in parts for label in part.labels}
+    }
+    digests = [digest for part in parts for digest in part.digests]
+    members = _members(ids, digests) if merge else np.arange(len(ids))[:, None]
+    kept = members[:, 0]
+    bounds = np.cumsum([0, *(len(part.ids) for part in parts)])
+    rows = {
+        name: kept[(kept >= start) & (kept < end)] - start
+        for name, start, end in zip(names, bounds[:-1], bounds[1:], strict=True)
+    }
+    return Gallery(
+        names,
+        rows,
+        [ids[row] for row in kept],
+        members,
+        ids,
+        labels,
+        sum(len(rows[name]) for name in noise),
+    )
+
+
+def _members(ids: Sequence[str], digests: Sequence[str]) -> Ints:
+    """Rows of equal content, one line a group: its lowest id first, lines by first member."""
+    groups: dict[str, list[int]] = {}
+    for row, digest in enumerate(digests):
+        groups.setdefault(digest, []).append(row)
+    for rows in groups.values():
+        rows.sort(key=ids.__getitem__)
+    lines = sorted(groups.values(), key=lambda rows: rows[0])
+    members = np.full((len(lines), max(map(len, lines), default=1)), -1, dtype=np.int64)
+    for line, rows in enumerate(lines):
+        members[line, : len(rows)] = rows
+    return members
