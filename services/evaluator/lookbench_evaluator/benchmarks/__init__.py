@@ -1,0 +1,1 @@
+"""Reading benchmarks of every format into one, and opening what was read."""
