@@ -109,7 +109,7 @@ def _distinct(values: Iterable[str], field: str) -> tuple[str, ...]:
     return given
 
 
-def _choice(number: int, names: dict[int, str], field: str) -> str:  # type: ignore[misc]
+def _choice(number: int, names: dict[int, str], field: str) -> str:
     try:
         return names[number]
     except KeyError:
@@ -135,14 +135,14 @@ def run_to_proto(run: runs.Run) -> run_pb2.Run:
         system=_system_to_proto(spec.system),
         options=_options_to_proto(spec.options),
         display_name=spec.display_name,
-        state=run_pb2.Run.State.Value(run.state),
+        state=run.state.value,
         error=run.failure and failure_status(run.failure),
         revision=run.revision,
         create_time=_timestamp(run.created),
         start_time=_timestamp(run.started),
         end_time=_timestamp(run.ended),
         progress=_progress_to_proto(run.progress),
-        pinned=run.pinned and _pinned_to_proto(run.pinned),
+        pinned=None if run.pinned is None else _pinned_to_proto(run.pinned),
     )
 
 
@@ -166,15 +166,14 @@ def _encoder_to_proto(encoder: runs.Encoder) -> run_pb2.Encoder:
 
 
 def _options_to_proto(options: runs.Options) -> run_pb2.EvaluationOptions:
-    kind = run_pb2.EvaluationOptions
-    return kind(
+    return run_pb2.EvaluationOptions(
         metrics=options.metrics,
         cutoffs=options.cutoffs,
         judgements=options.judgements,
         relevance_threshold=options.relevance_threshold,
-        no_relevant_policy=kind.NoRelevantPolicy.Value(options.no_relevant_policy.upper()),
-        rejected_policy=kind.RejectedPolicy.Value(options.rejected_policy.upper()),
-        duplicate_policy=kind.DuplicatePolicy.Value(options.duplicate_policy.upper()),
+        no_relevant_policy=options.no_relevant_policy.upper(),
+        rejected_policy=options.rejected_policy.upper(),
+        duplicate_policy=options.duplicate_policy.upper(),
         without_noise=options.without_noise,
         timeout=_duration(options.timeout_s),
     )
@@ -182,7 +181,7 @@ def _options_to_proto(options: runs.Options) -> run_pb2.EvaluationOptions:
 
 def _progress_to_proto(progress: runs.Progress) -> run_pb2.Progress:
     return run_pb2.Progress(
-        stage=run_pb2.Progress.Stage.Value(progress.stage),
+        stage=progress.stage.value,
         total=progress.total,
         done=progress.done,
         rejected=progress.rejected,
@@ -254,7 +253,7 @@ def benchmark_to_proto(record: BenchmarkRecord) -> benchmark_pb2.Benchmark:
     """An imported benchmark, or one whose import runs or failed."""
     message = benchmark_pb2.Benchmark(
         name=f"benchmarks/{record.id}",
-        state=benchmark_pb2.Benchmark.State.Value(record.state),
+        state=record.state.value,
         error=record.failure and failure_status(record.failure),
         format=record.format,
         source_path=record.path,
@@ -267,13 +266,16 @@ def benchmark_to_proto(record: BenchmarkRecord) -> benchmark_pb2.Benchmark:
 
 
 def _describe(message: benchmark_pb2.Benchmark, manifest: BenchmarkManifest) -> None:
-    kind = benchmark_pb2.Benchmark
     rows = {c.name: c.rows_out for c in manifest.collections}
     message.title = manifest.title
     message.digest = manifest.digest
     message.headline_judgement = manifest.headline_judgement
-    message.query_modality = kind.Modality.Value(manifest.query_modality.upper())
-    message.item_modality = kind.Modality.Value(manifest.item_modality.upper())
+    message.MergeFrom(
+        benchmark_pb2.Benchmark(
+            query_modality=manifest.query_modality.upper(),
+            item_modality=manifest.item_modality.upper(),
+        )
+    )
     if manifest.release_date is not None:
         message.release_time.FromDatetime(
             datetime.combine(manifest.release_date, time(), tzinfo=UTC)
@@ -303,13 +305,16 @@ def _describe(message: benchmark_pb2.Benchmark, manifest: BenchmarkManifest) -> 
 
 def model_to_proto(info: ModelInfo) -> model_pb2.Model:
     """A model of the repository."""
-    message = model_pb2.Model(
-        name=f"models/{info.name}", ready=info.ready, problem=info.problem, versions=info.versions
-    )
     manifest = info.manifest
+    message = model_pb2.Model(
+        name=f"models/{info.name}",
+        kind=None if manifest is None else manifest.kind.upper(),
+        ready=info.ready,
+        problem=info.problem,
+        versions=info.versions,
+    )
     if manifest is None:
         return message
-    message.kind = model_pb2.Model.Kind.Value(manifest.kind.upper())
     message.family = manifest.family
     message.dimension = manifest.output.dimension
     message.precision = manifest.graph.precision

@@ -45,7 +45,7 @@ class ModelCatalog:
         self._repository, self._triton = repository, triton
         self._fan_out, self._workers = fan_out, workers
 
-    async def list(self) -> list[ModelInfo]:
+    async def all(self) -> list[ModelInfo]:
         """All models of the folder and of Triton, by name. Never fails for an absent Triton."""
         served, problem = await self._served()
         names = sorted({*self._folders(), *served})
@@ -55,7 +55,7 @@ class ModelCatalog:
 
     async def get(self, name: str) -> ModelInfo:
         """Raises ModelNotFound."""
-        for info in await self.list():
+        for info in await self.all():
             if info.name == name:
                 return info
         raise ModelNotFound(f"models/{name}")

@@ -104,7 +104,7 @@ class Servicer(EvaluationServiceServicer):
     async def ListBenchmarks(  # noqa: N802, D102
         self, request: api.ListBenchmarksRequest, context: Context
     ) -> api.ListBenchmarksResponse:
-        records = await asyncio.to_thread(self._benchmarks.list)
+        records = await asyncio.to_thread(self._benchmarks.all)
         page, token = _page(records, request.page_size, request.page_token, "benchmarks")
         return api.ListBenchmarksResponse(
             benchmarks=[convert.benchmark_to_proto(r) for r in page], next_page_token=token
@@ -132,7 +132,7 @@ class Servicer(EvaluationServiceServicer):
     async def ListModels(  # noqa: N802, D102
         self, request: api.ListModelsRequest, context: Context
     ) -> api.ListModelsResponse:
-        infos = await self._models.list()
+        infos = await self._models.all()
         page, token = _page(infos, request.page_size, request.page_token, "models")
         return api.ListModelsResponse(
             models=[convert.model_to_proto(info) for info in page], next_page_token=token

@@ -75,7 +75,7 @@ class BenchmarkCatalog:
 
     def recover(self) -> None:
         """Marks imports that an earlier process did not finish as failed."""
-        for record in self.list():
+        for record in self.all():
             if record.state is ImportState.IMPORTING:
                 lost = BenchmarkNotReady(
                     f"the evaluator stopped while benchmarks/{record.id} was imported; "
@@ -87,7 +87,7 @@ class BenchmarkCatalog:
                     )
                 )
 
-    def list(self) -> list[BenchmarkRecord]:
+    def all(self) -> list[BenchmarkRecord]:
         """All records, by id."""
         with self._database.reading() as db:
             rows = db.execute("SELECT record FROM benchmarks ORDER BY id").fetchall()

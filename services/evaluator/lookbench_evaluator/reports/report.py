@@ -24,8 +24,7 @@ LISTED = 200
 def make_report(spec: Specification, stored: StoredBenchmark, evaluated: Evaluated) -> Report:
     """Numbers of all subsets, the overall micro average where there are several."""
     rejected = stored.rejected()
-    used = {name for subset in evaluated.subsets for name in subset.gallery.collections}
-    groups = [g for g in stored.duplicates() if g.collection in used]
+    groups = _duplicates(spec, stored)
     return Report(
         metrics=tuple(_metric_values(spec, evaluated.subsets)),
         subsets=tuple(_summary(subset) for subset in evaluated.subsets),
@@ -34,8 +33,20 @@ def make_report(spec: Specification, stored: StoredBenchmark, evaluated: Evaluat
         rejected=tuple(RejectedRow(**vars(row)) for row in rejected[:LISTED]),
         rejected_count=len(rejected),
         truncated_count=evaluated.truncated,
-        duplicates=(),
+        duplicates=groups[:LISTED],
         duplicate_group_count=len(groups),
+    )
+
+
+def _duplicates(spec: Specification, stored: StoredBenchmark) -> tuple[DuplicateGroup, ...]:
+    """Items of the benchmark as imported, noise included, whatever the run does with them."""
+    return tuple(
+        DuplicateGroup(
+            subset=audit.subset, item_ids=group.ids, labels_disagree=group.labels_disagree
+        )
+        for audit in stored.audit()
+        if audit.subset in spec.subsets
+        for group in audit.duplicates
     )
 
 
@@ -97,6 +108,9 @@ def _notes(spec: Specification, stored: StoredBenchmark, evaluated: Evaluated) -
     yield f"Queries without any relevant item count {counted}."
     if evaluated.truncated:
         yield f"{evaluated.truncated} texts were longer than the model accepts and were cut."
+    inside = sum(len(a.queries_in_gallery) for a in stored.audit() if a.subset in spec.subsets)
+    if inside:
+        yield f"{inside} queries have the same image or text as an item of their gallery."
     if options.duplicate_policy == "merge":
         yield "Items with identical content were merged; the lowest id stands for them."
     yield from manifest.notes

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lookbench_core.benchmark import Judgement, Subset
+from lookbench_evaluator.benchmarks.collection import Collection
 from lookbench_evaluator.benchmarks.opened import StoredBenchmark
 from lookbench_evaluator.errors import BenchmarkInvalid
 from lookbench_evaluator.retrieval.errors import NonFiniteVectors
@@ -92,6 +93,7 @@ class DenseRetrieval:
     item_embedder: Embedder
     tracker: Tracker
     truncated: int = field(default=0, init=False)
+    collections: dict[str, Collection] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if self.query_embedder.dimension != self.item_embedder.dimension:
@@ -105,10 +107,11 @@ class DenseRetrieval:
     async def evaluate(self) -> Evaluated:
         """All subsets of the specification. A collection that several share is embedded once."""
         subsets = [s for s in self.stored.manifest.subsets if s.name in self.spec.subsets]
+        self.collections = await asyncio.to_thread(self._read, subsets)
         galleries = {s.name: await asyncio.to_thread(self._gallery, s) for s in subsets}
         queries = tuple(dict.fromkeys(s.queries for s in subsets))
         items = tuple(dict.fromkeys(n for g in galleries.values() for n in g.collections))
-        self.tracker.expect(sum(len(self.stored.collection(n).ids) for n in (*queries, *items)))
+        self.tracker.expect(sum(len(self.collections[n]) for n in (*queries, *items)))
         query_vectors = await self._embed(queries, self.query_embedder, Stage.EMBEDDING_QUERIES)
         item_vectors = await self._embed(items, self.item_embedder, Stage.EMBEDDING_ITEMS)
         self.tracker.enter(Stage.RANKING)
@@ -120,10 +123,14 @@ class DenseRetrieval:
         ]
         return Evaluated(tuple(evaluated), self.truncated)
 
+    def _read(self, subsets: Sequence[Subset]) -> dict[str, Collection]:
+        names = {n for s in subsets for n in (s.queries, *s.galleries, *s.noise)}
+        return {name: self.stored.collection(name) for name in names}
+
     def _gallery(self, subset: Subset) -> Gallery:
         options = self.spec.options
         return make_gallery(
-            self.stored,
+            self.collections,
             subset,
             without_noise=options.without_noise,
             merge=options.duplicate_policy == "merge",
@@ -135,7 +142,9 @@ class DenseRetrieval:
         self.tracker.enter(stage)
         vectors = {}
         for name in names:
-            vectors[name], cut = await embed_collection(self.stored, name, embedder, self.tracker)
+            vectors[name], cut = await embed_collection(
+                self.stored, self.collections[name], embedder, self.tracker
+            )
             self.truncated += cut
         return vectors
 
@@ -147,7 +156,7 @@ class DenseRetrieval:
         item_vectors: Mapping[str, Vectors],
     ) -> EvaluatedSubset:
         options = self.spec.options
-        queries = self.stored.collection(subset.queries)
+        queries = self.collections[subset.queries]
         if not queries.ids:
             raise BenchmarkInvalid(
                 f"subset {subset.name} has no queries; import the benchmark again",
@@ -179,7 +188,7 @@ class DenseRetrieval:
         except NonFiniteVectors as error:
             known = gallery.ids
             if error.side == "query":
-                known = self.stored.collection(subset.queries).ids
+                known = self.collections[subset.queries].ids
             named = ", ".join(known[row] for row in error.rows[:5])
             raise ModelOutputInvalid(
                 f"{error.side} vectors of {named} have no direction", items=named
@@ -188,10 +197,10 @@ class DenseRetrieval:
     def _judge(
         self, judgement: Judgement, subset: Subset, gallery: Gallery, ranking: Ranking
     ) -> Judged:
-        queries = self.stored.collection(subset.queries)
+        queries = self.collections[subset.queries]
         if judgement.kind == "equal":
             query_codes, item_codes = label_codes(
-                [queries.label(name) for name in judgement.labels],
+                [queries.labels[name].tolist() for name in judgement.labels],
                 [_column(gallery, name) for name in judgement.labels],
             )
             return judge_equal(ranking, query_codes, gallery.member_codes(item_codes))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from lookbench_evaluator.benchmarks.collection import Collection
 from lookbench_evaluator.benchmarks.opened import StoredBenchmark
 from lookbench_evaluator.retrieval.vectors import Vectors
 from lookbench_evaluator.runs.progress import Tracker
@@ -19,12 +20,12 @@ Chunk = tuple[int, Sequence[bytes | str]]
 
 
 async def embed_collection(
-    stored: StoredBenchmark, name: str, embedder: Embedder, tracker: Tracker
+    stored: StoredBenchmark, collection: Collection, embedder: Embedder, tracker: Tracker
 ) -> tuple[Vectors, int]:
     """float32 [N, D] in the order of the collection, and how many texts were cut."""
-    ids = stored.collection(name).ids
+    ids = collection.ids
     vectors = np.empty((len(ids), embedder.dimension), dtype=np.float32)
-    chunks: Iterator[Chunk] = iter(stored.contents(name, CHUNK_ROWS))
+    chunks: Iterator[Chunk] = iter(stored.contents(collection.name, CHUNK_ROWS))
     reading = asyncio.Lock()
     truncated = 0
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from lookbench_core.benchmark import Subset
 from lookbench_core.ids import code_point_rank
-from lookbench_evaluator.benchmarks.opened import StoredBenchmark
+from lookbench_evaluator.benchmarks.collection import Collection
 from lookbench_evaluator.retrieval.vectors import Ints, Vectors
 from lookbench_evaluator.tasks.relevance import NO_LABEL
 
@@ -61,18 +61,14 @@ class Gallery:
 
 
 def make_gallery(
-    stored: StoredBenchmark, subset: Subset, *, without_noise: bool, merge: bool
+    collections: Mapping[str, Collection], subset: Subset, *, without_noise: bool, merge: bool
 ) -> Gallery:
     """The gallery of one subset, with byte-identical items merged if asked."""
     noise = () if without_noise else subset.noise
     names = (*subset.galleries, *noise)
-    parts = [stored.collection(name) for name in names]
+    parts = [collections[name] for name in names]
     ids = [item for part in parts for item in part.ids]
-    labels = {
-        label: [value for part in parts for value in part.label(label)]
-        for label in {label for part in parts for label in part.labels}
-    }
-    digests = [digest for part in parts for digest in part.digests]
+    digests = [digest for part in parts for digest in part.content_digests]
     members = _members(ids, digests) if merge else np.arange(len(ids))[:, None]
     kept = members[:, 0]
     bounds = np.cumsum([0, *(len(part.ids) for part in parts)])
@@ -86,9 +82,18 @@ def make_gallery(
         [ids[row] for row in kept],
         members,
         ids,
-        labels,
+        _labels(parts),
         sum(len(rows[name]) for name in noise),
     )
+
+
+def _labels(parts: Sequence[Collection]) -> dict[str, list[str | None]]:
+    """Every label that some collection has; None for the rows of those that lack it."""
+    names = {name for part in parts for name in part.labels}
+    return {
+        name: [v for part in parts for v in part.labels.get(name, [None] * len(part.ids))]
+        for name in names
+    }
 
 
 def _members(ids: Sequence[str], digests: Sequence[str]) -> Ints:

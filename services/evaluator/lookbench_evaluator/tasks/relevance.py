@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from lookbench_metrics.errors import InvalidGrades
-from lookbench_metrics.judged import Judged
 
 from lookbench_evaluator.retrieval.errors import InvalidVectors, check_shape
 from lookbench_evaluator.retrieval.ranking import Ranking
 from lookbench_evaluator.retrieval.vectors import Floats, Ints
+from lookbench_metrics.errors import InvalidGrades
+from lookbench_metrics.judged import Bools, Judged
 
 NO_LABEL = -1
 """Code of a row that lacks a label; it matches nothing, not even itself."""
@@ -56,22 +56,23 @@ def judge_equal(
     Args:
         ranking: of Q queries over a gallery of N items.
         query_codes: int64 [Q] from `label_codes`; NO_LABEL matches nothing.
-        item_codes: int64 [N].
+        item_codes: int64 [N], or [N, M] with the distinct codes of an item that
+            stands for several, padded with NO_LABEL.
         exclude: int64 [Q, E], what `exact.rank` was given: gallery rows that
             are no candidates, so not among the relevant ones either.
     """
     check_shape("query codes", query_codes, (len(ranking.items),))
-    check_shape("item codes", item_codes, (None,))
-    matches = _codes_at(item_codes, ranking.items) == query_codes[:, None]
+    item_codes = item_codes.reshape(len(item_codes), -1)
+    matches = _matches(item_codes, ranking.items, query_codes)
     labelled = query_codes != NO_LABEL
     counts = np.bincount(
         item_codes[item_codes != NO_LABEL], minlength=int(query_codes.max(initial=0)) + 1
     )
     n_relevant = np.where(labelled, counts[np.maximum(query_codes, 0)], 0)
     if exclude is not None:
-        left_out = _codes_at(item_codes, _distinct(exclude)) == query_codes[:, None]
-        n_relevant -= (left_out & labelled[:, None]).sum(axis=1)
-    return Judged.binary(matches & labelled[:, None], n_relevant)
+        left_out = _matches(item_codes, _distinct(exclude), query_codes)
+        n_relevant -= left_out.sum(axis=1)
+    return Judged.binary(matches, n_relevant)
 
 
 def judge_qrels(
@@ -175,11 +176,15 @@ def _check_judgements(query: Ints, item: Ints, grade: Floats) -> None:
         raise InvalidVectors(f"query row {query[at]} judges gallery row {item[at]}")
 
 
-def _codes_at(item_codes: Ints, rows: Ints) -> Ints:
-    """Look up codes of gallery rows; NO_LABEL for -1, an index that would fetch the last item."""
-    present = rows >= 0
-    result = np.full(rows.shape, NO_LABEL, dtype=np.int64)
-    result[present] = item_codes[rows[present]]
+def _matches(item_codes: Ints, rows: Ints, query_codes: Ints) -> Bools:
+    """Where a gallery row [Q, any] has its query's code, bool [Q, any].
+
+    -1 stands for no item; as an index it would fetch the last one.
+    """
+    present = (rows >= 0) & (query_codes != NO_LABEL)[:, None]
+    result = np.zeros(rows.shape, dtype=np.bool_)
+    wanted = np.broadcast_to(query_codes[:, None], rows.shape)[present]
+    result[present] = (item_codes[rows[present]] == wanted[:, None]).any(axis=1)
     return result
 
 
