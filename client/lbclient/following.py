@@ -1,0 +1,63 @@
+"""Following a run to its end at the command line: progress, Ctrl-C, the table."""
+
+from lbclient.errors import LookbenchClientError
+from lbclient.interruption import interruptible
+from lbclient.names import short
+from lbclient.output import print_json, say, show
+from lbclient.progress import duration_text, run_progress
+from lbclient.report_tables import report_parts
+from lbclient.sync import SyncClient
+from lbclient.watch import raise_unless_succeeded
+from lookbench.v1.run_pb2 import Report, Run
+
+
+def follow(client: SyncClient, run: Run, *, as_json: bool) -> None:
+    """Watches `run` until it has ended and prints its report.
+
+    With `as_json` nothing but JSON is printed: the report, or the run when it
+    did not succeed. Raises RunFailed or RunCancelled, and Interrupted on Ctrl-C.
+    """
+    final = _watch(client, run, quiet=as_json)
+    if as_json and final.state != Run.SUCCEEDED:
+        print_json(final)
+    raise_unless_succeeded(final)
+    print_report(client.get_report(final.name), as_json=as_json)
+    if not as_json:
+        say(_ending(final))
+
+
+def print_report(report: Report, *, as_json: bool) -> None:
+    """The table of a report, or its JSON."""
+    if as_json:
+        print_json(report)
+    else:
+        show(*report_parts(report))
+
+
+def _watch(client: SyncClient, run: Run, *, quiet: bool) -> Run:
+    last = run
+
+    def on_lost(error: LookbenchClientError) -> None:
+        if not quiet:
+            say(f"{error.message}; the run goes on there, connecting again …")
+
+    name = short(run.name)
+    goes_on = (
+        f"{run.name} goes on at the server.\n"
+        f"  lbclient runs watch {name}    watches it again\n"
+        f"  lbclient runs cancel {name}   stops it"
+    )
+    with interruptible(goes_on), run_progress(quiet=quiet) as show_progress:
+        for last in client.watch_run(run, on_lost=on_lost):
+            show_progress(last)
+    return last
+
+
+def _ending(run: Run) -> str:
+    seconds = (run.end_time.ToNanoseconds() - run.start_time.ToNanoseconds()) / 1e9
+    took = f" in {duration_text(seconds)}" if run.HasField("end_time") and seconds > 0 else ""
+    name = short(run.name)
+    return (
+        f"\n{run.name} finished{took}. `lbclient results {name}` shows single queries, "
+        f"`lbclient report {name}` this table again."
+    )

@@ -1,0 +1,54 @@
+"""Where the command line writes: data to stdout, everything about it to stderr."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import click
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2  # noqa: F401 - lets JSON show the details of errors
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that shows text as it is: nothing in it is markup.
+
+    Colours appear on a terminal only, and never with NO_COLOR set.
+    """
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+
+
+def show(*parts: RenderableType) -> None:
+    """Prints tables to stdout, folded to the terminal's width, and lines as they are."""
+    target = console()
+    for part in parts:
+        target.print(part, soft_wrap=isinstance(part, str | Text))
+
+
+def say(text: str) -> None:
+    """Prints a line about what happens to stderr."""
+    click.echo(text, err=True)
+
+
+def to_dict(message: Message) -> dict[str, Any]:
+    """A message as proto JSON with the field names of the .proto files.
+
+    Fields without presence are always there. 64-bit integers are strings, as
+    proto JSON has it.
+    """
+    return MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+
+
+def print_json(data: Message | dict[str, Any] | list[Any]) -> None:
+    """Prints one JSON document to stdout."""
+    plain = to_dict(data) if isinstance(data, Message) else data
+    click.echo(json.dumps(plain, indent=2, ensure_ascii=False))
+
+
+def print_json_list(field: str, messages: Iterable[Message]) -> None:
+    """Prints a listing as one document with the single field `field`."""
+    print_json({field: [to_dict(message) for message in messages]})

@@ -1,0 +1,1 @@
+"""The local stack: Triton and the evaluator as processes that outlive the command."""

@@ -1,0 +1,182 @@
+"""The same client for code without an event loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from lbclient.channel import DEFAULT_TARGET, MAX_MESSAGE_BYTES, RetryPolicy
+from lbclient.client import Client
+from lbclient.watch import OnLost, WatchPolicy
+from lookbench.v1.benchmark_pb2 import Benchmark
+from lookbench.v1.model_pb2 import Model
+from lookbench.v1.run_pb2 import QueryResult, Report, Run
+
+T = TypeVar("T")
+
+
+class SyncClient:
+    """`Client` with blocking methods; see there for what each does and raises.
+
+        with SyncClient("127.0.0.1:8090") as client:
+            for model in client.list_models():
+                print(model.name)
+
+    It runs an event loop of its own, so it cannot be used inside a running one:
+    use `Client` there. Not for several threads at once.
+    """
+
+    def __init__(
+        self,
+        target: str = DEFAULT_TARGET,
+        *,
+        timeout: float | None = 30.0,
+        retry: RetryPolicy = RetryPolicy(),  # noqa: B008 - frozen
+        watch: WatchPolicy = WatchPolicy(),  # noqa: B008 - frozen
+        max_message_bytes: int = MAX_MESSAGE_BYTES,
+    ) -> None:
+        self._client = Client(
+            target,
+            timeout=timeout,
+            retry=retry,
+            watch=watch,
+            max_message_bytes=max_message_bytes,
+        )
+        self._runner = asyncio.Runner()
+
+    @property
+    def target(self) -> str:
+        """Address of the server."""
+        return self._client.target
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the channel and the event loop."""
+        try:
+            self._wait(self._client.close())
+        finally:
+            self._runner.close()
+
+    def create_run(self, run: Run, *, run_id: str = "", request_id: str | None = None) -> Run:
+        """See Client.create_run."""
+        return self._wait(self._client.create_run(run, run_id=run_id, request_id=request_id))
+
+    def get_run(self, name: str) -> Run:
+        """See Client.get_run."""
+        return self._wait(self._client.get_run(name))
+
+    def list_runs(
+        self,
+        *,
+        benchmark: str = "",
+        model: str = "",
+        states: Sequence[Run.State] = (),
+        page_size: int = 0,
+    ) -> Iterator[Run]:
+        """See Client.list_runs."""
+        pager = self._client.list_runs(
+            benchmark=benchmark, model=model, states=states, page_size=page_size
+        )
+        return self._iterate(aiter(pager))
+
+    def watch_run(self, run: Run | str, *, on_lost: OnLost | None = None) -> Iterator[Run]:
+        """See Client.watch_run."""
+        return self._iterate(self._client.watch_run(run, on_lost=on_lost))
+
+    def wait_for_report(self, run: Run | str) -> Report:
+        """See Client.wait_for_report."""
+        return self._wait(self._client.wait_for_report(run))
+
+    def cancel_run(self, name: str) -> Run:
+        """See Client.cancel_run."""
+        return self._wait(self._client.cancel_run(name))
+
+    def resume_run(self, name: str) -> Run:
+        """See Client.resume_run."""
+        return self._wait(self._client.resume_run(name))
+
+    def delete_run(self, name: str) -> None:
+        """See Client.delete_run."""
+        self._wait(self._client.delete_run(name))
+
+    def list_query_results(
+        self, run: str, *, subset: str = "", page_size: int = 0
+    ) -> Iterator[QueryResult]:
+        """See Client.list_query_results."""
+        pager = self._client.list_query_results(run, subset=subset, page_size=page_size)
+        return self._iterate(aiter(pager))
+
+    def get_report(self, run: str) -> Report:
+        """See Client.get_report."""
+        return self._wait(self._client.get_report(run))
+
+    def list_benchmarks(self, *, page_size: int = 0) -> Iterator[Benchmark]:
+        """See Client.list_benchmarks."""
+        return self._iterate(aiter(self._client.list_benchmarks(page_size=page_size)))
+
+    def get_benchmark(self, name: str) -> Benchmark:
+        """See Client.get_benchmark."""
+        return self._wait(self._client.get_benchmark(name))
+
+    def import_benchmark(
+        self,
+        benchmark_id: str,
+        *,
+        format: str,
+        path: str,
+        options: Mapping[str, str] | None = None,
+        allow_replace: bool = False,
+    ) -> Benchmark:
+        """See Client.import_benchmark."""
+        return self._wait(
+            self._client.import_benchmark(
+                benchmark_id,
+                format=format,
+                path=path,
+                options=options,
+                allow_replace=allow_replace,
+            )
+        )
+
+    def watch_benchmark(self, name: str, *, interval: float = 0.5) -> Iterator[Benchmark]:
+        """See Client.watch_benchmark."""
+        return self._iterate(self._client.watch_benchmark(name, interval=interval))
+
+    def list_models(self, *, page_size: int = 0) -> Iterator[Model]:
+        """See Client.list_models."""
+        return self._iterate(aiter(self._client.list_models(page_size=page_size)))
+
+    def get_model(self, name: str) -> Model:
+        """See Client.get_model."""
+        return self._wait(self._client.get_model(name))
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+    def _iterate(self, source: AsyncIterator[T]) -> Iterator[T]:
+        """Items of `source`; it is closed when the caller stops early."""
+        end = object()
+
+        async def step() -> T | object:
+            return await anext(source, end)
+
+        async def close() -> None:
+            closing = getattr(source, "aclose", None)
+            if closing is not None:
+                await closing()
+
+        try:
+            while (item := self._wait(step())) is not end:
+                yield item  # type: ignore[misc]
+        finally:
+            self._wait(close())
