@@ -197,16 +197,17 @@ class _Search:
     ) -> Ints:
         """Compute exact scores of candidate pairs in units of 1 / MICRO, int64 [n]."""
         queries, query_norms = self._queries[rows], self._norms[rows]
-        scale = MICRO / (query_norms[query] * tile_norms[item])
+        length = query_norms[query] * tile_norms[item]
         if len(query) < _DENSE * len(queries) * len(tile):
-            return np.rint(dots(queries, query, tile, item) * scale).astype(np.int64)
-        scaled = _all_dots(queries, tile)[query, item] * scale
+            scaled = dots(queries, query, tile, item) / length * MICRO
+            return np.rint(scaled).astype(np.int64)
+        scaled = _all_dots(queries, tile)[query, item] / length * MICRO
         # A matrix product sums in an order of its own. That matters only next
         # to the middle between two roundings, where pairs decide.
-        slack = 4 * tile.shape[1] * 2.0**-53 * MICRO
+        slack = 4 * (tile.shape[1] + 2) * 2.0**-53 * MICRO
         doubtful = np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) <= slack)
         exact = dots(queries, query[doubtful], tile, item[doubtful])
-        scaled[doubtful] = exact * scale[doubtful]
+        scaled[doubtful] = exact / length[doubtful] * MICRO
         return np.rint(scaled).astype(np.int64)
 
     def _keep(self, rows: slice, query: Ints, keys: Ints) -> None:

@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+from lookbench_evaluator.retrieval.errors import InvalidDimension, InvalidVectors, NonFiniteVectors
+from lookbench_evaluator.retrieval.exact import rank
+from lookbench_evaluator.retrieval.vectors import (
+    check_vectors,
+    directions,
+    dots,
+    norms,
+    shorten,
+    unusable_rows,
+)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 7, 8, 9, 127, 128, 129, 768, 1000])
+def test_a_pair_has_one_dot_product_whatever_its_company(dimension):
+    rng = np.random.default_rng(dimension)
+    left = rng.standard_normal((600, dimension)).astype(np.float32)
+    right = rng.standard_normal((600, dimension)).astype(np.float32)
+    rows = np.arange(600)
+    together = dots(left, rows, right, rows)
+    alone = [dots(left[i : i + 1], rows[:1], right[i : i + 1], rows[:1])[0] for i in rows]
+    assert together.tolist() == alone
+    assert norms(left).tolist() == [norms(left[i : i + 1])[0] for i in rows]
+
+
+def test_norms_neither_overflow_nor_vanish():
+    x = np.array([[3e38, 0], [1e-45, 0], [3e-30, 4e-30]], dtype=np.float32)
+    assert norms(x) == pytest.approx([3e38, 1.4e-45, 5e-30], rel=1e-2)
+    assert len(unusable_rows(norms(x))) == 0
+
+
+def test_rows_without_direction_are_found():
+    x = np.array([[0, 0], [1, 0], [np.nan, 0], [np.inf, -np.inf]], dtype=np.float32)
+    assert unusable_rows(norms(x)).tolist() == [0, 2, 3]
+
+
+def test_unit_rows_are_kept_as_they_are():
+    x = np.eye(3, dtype=np.float32)
+    assert directions(x, norms(x)) is x
+
+
+def test_other_rows_are_divided_by_their_norm():
+    x = np.array([[1, 0], [3, 4], [1e-45, 0]], dtype=np.float32)
+    result = directions(x, norms(x))
+    np.testing.assert_allclose(result, [[1, 0], [0.6, 0.8], [1, 0]], rtol=1e-6)
+    assert x[1].tolist() == [3, 4]
+
+
+QUERY = np.array([[0.6, 0, 0.8]], dtype=np.float32)
+GALLERY = np.array([[0.5, 0.5, 0.707107], [0.3, 0, 0.953939]], dtype=np.float32)
+
+
+def test_vectors_are_cut_first_and_normalised_afterwards():
+    # Raw dot products of the cut vectors are 0.30 and 0.18; the cosines 0.707107 and 1.
+    query, gallery = shorten(QUERY, 2), shorten(GALLERY, 2)
+    np.testing.assert_allclose(norms(gallery), 1, atol=1e-6)
+    ranking = rank(query, [(0, gallery)], np.arange(2), 2)
+    assert ranking.items.tolist() == [[1, 0]]
+    assert ranking.scores.tolist() == [[1.0, 0.707107]]
+
+
+def test_ranking_takes_cosines_also_of_vectors_that_were_only_cut():
+    cut = np.ascontiguousarray(GALLERY[:, :2])
+    ranking = rank(np.ascontiguousarray(QUERY[:, :2]), [(0, cut)], np.arange(2), 2)
+    assert ranking.scores.tolist() == [[1.0, 0.707107]]
+
+
+@pytest.mark.parametrize("dimension", [0, -1, 4])
+def test_a_dimension_that_vectors_lack_is_refused(dimension):
+    with pytest.raises(InvalidDimension, match=f"dimension {dimension} is outside 1 to 3"):
+        shorten(GALLERY, dimension)
+
+
+def test_a_row_that_is_zero_once_cut_is_named():
+    with pytest.raises(NonFiniteVectors, match=r"1 query vectors.*rows 1;"):
+        shorten(np.array([[1, 0], [0, 1]], dtype=np.float32), 1, side="query")
+
+
+def test_vectors_without_components_are_refused():
+    with pytest.raises(InvalidVectors, match="dimension 0"):
+        check_vectors("items", np.zeros((3, 0), dtype=np.float32))
