@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -9,6 +10,17 @@ def file_digest(path: Path) -> str:
     """`sha256:<hex>` of a file's bytes."""
     with path.open("rb") as file:
         return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_digest(paths: Sequence[Path]) -> str:
+    """One digest for a set of files of one folder.
+
+    Of one file: its own digest. Of several: the digest of their names and
+    digests, in any order of `paths`.
+    """
+    if len(paths) == 1:
+        return file_digest(paths[0])
+    return data_digest({path.name: file_digest(path) for path in paths})
 
 
 def content_digest(content: bytes) -> str:

@@ -46,7 +46,7 @@ class Graph(_Part):
     """The exported graph."""
 
     digest: Digest
-    """Over model.onnx and its external data files, in the order of their names."""
+    """`files_digest` of model.onnx and its external data files."""
     opset: int
     precision: Literal["fp32", "fp16", "int8"]
     files: tuple[str, ...]
@@ -169,9 +169,7 @@ def read_manifest(model_dir: Path) -> ModelManifest:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise ManifestInvalid(
-            f"{path}: {field}: {first['msg']}", path=path, field=field
-        ) from None
+        raise ManifestInvalid(f"{path}: {field}: {first['msg']}", path=path, field=field) from None
 
 
 def write_manifest(manifest: ModelManifest, model_dir: Path) -> None:
