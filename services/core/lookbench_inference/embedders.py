@@ -4,11 +4,12 @@ Everything around the graph comes from the model's manifest.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +87,12 @@ class ImageEmbedder:
         self._served, self._image = served, image
         self._preset, self.dimension = options.preset, options.dimension
 
-    async def embed(self, ids: Sequence[str], contents: Sequence[bytes | str]) -> Embedded:
+    async def embed(
+        self,
+        ids: Sequence[str],
+        contents: Sequence[bytes | str],
+        on_rows: Callable[[int], None],
+    ) -> Embedded:
         """See `Embedder.embed`. Raises ItemUnreadable naming the id."""
         vectors = np.empty((len(ids), self.dimension), dtype=np.float32)
         served, image = self._served, self._image
@@ -94,10 +100,16 @@ class ImageEmbedder:
         async def one(part: slice) -> None:
             async with served.slots:
                 pixels = await asyncio.get_running_loop().run_in_executor(
-                    served.workers, _pixels, ids[part], contents[part], image, self._preset
+                    served.workers,
+                    _pixels,
+                    ids[part],
+                    cast(Sequence[bytes], contents[part]),
+                    image,
+                    self._preset,
                 )
                 answer = await served.infer(ids[part], {IMAGE_INPUT: pixels})
             vectors[part] = shortened(answer, self.dimension)
+            on_rows(len(answer))
 
         parts = split(
             len(ids),
@@ -105,7 +117,7 @@ class ImageEmbedder:
             served.manifest.max_batch_size,
             served.fan_out.request_bytes,
         )
-        await run_bounded((lambda p=p: one(p) for p in parts), served.fan_out.in_flight)
+        await run_bounded((partial(one, part) for part in parts), served.fan_out.in_flight)
         return Embedded(vectors)
 
 
@@ -123,12 +135,21 @@ class TextEmbedder:
         self._role, self._instruction = options.role, options.instruction
         self.dimension = options.dimension
 
-    async def embed(self, ids: Sequence[str], contents: Sequence[bytes | str]) -> Embedded:
+    async def embed(
+        self,
+        ids: Sequence[str],
+        contents: Sequence[bytes | str],
+        on_rows: Callable[[int], None],
+    ) -> Embedded:
         """See `Embedder.embed`."""
         served = self._served
         vectors = np.empty((len(ids), self.dimension), dtype=np.float32)
         encoded = await asyncio.get_running_loop().run_in_executor(
-            served.workers, self._tokenizer.encode, contents, self._role, self._instruction
+            served.workers,
+            self._tokenizer.encode,
+            cast(Sequence[str], contents),
+            self._role,
+            self._instruction,
         )
 
         async def one(rows: npt.NDArray[np.int64]) -> None:
@@ -139,13 +160,14 @@ class TextEmbedder:
             async with served.slots:
                 answer = await served.infer([ids[row] for row in rows], inputs)
             vectors[rows] = shortened(answer, self.dimension)
+            on_rows(len(answer))
 
         groups = split_by_length(
             [len(row) for row in encoded.ids],
             served.manifest.max_batch_size,
             served.fan_out.request_bytes // TOKEN_BYTES,
         )
-        await run_bounded((lambda g=g: one(g) for g in groups), served.fan_out.in_flight)
+        await run_bounded((partial(one, group) for group in groups), served.fan_out.in_flight)
         return Embedded(vectors, encoded.truncated)
 
 

@@ -1,6 +1,6 @@
 """What the evaluator needs of a served model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,8 +25,15 @@ class Embedder(Protocol):
 
     dimension: int
 
-    async def embed(self, ids: Sequence[str], contents: Sequence[bytes | str]) -> Embedded:
+    async def embed(
+        self,
+        ids: Sequence[str],
+        contents: Sequence[bytes | str],
+        on_rows: Callable[[int], None],
+    ) -> Embedded:
         """One vector an item, in order. `ids` name the items in errors only.
+
+        `on_rows` is told how many more rows are done, after each request.
 
         Raises ItemUnreadable, ModelOutputInvalid, TritonUnavailable, InferenceDeadline.
         """

@@ -84,16 +84,12 @@ class TritonClient:
         Raises TritonUnavailable when there is no server.
         """
         async with self._translated(name):
-            return bool(
-                await self._client.is_model_ready(name, client_timeout=CONTROL_TIMEOUT_S)
-            )
+            return bool(await self._client.is_model_ready(name, client_timeout=CONTROL_TIMEOUT_S))
 
     async def repository(self) -> list[RepositoryEntry]:
         """The models that the server knows, loaded or not."""
         async with self._translated(""):
-            index = await self._client.get_model_repository_index(
-                client_timeout=CONTROL_TIMEOUT_S
-            )
+            index = await self._client.get_model_repository_index(client_timeout=CONTROL_TIMEOUT_S)
         return [
             RepositoryEntry(m.name, m.version, m.state == "READY", m.reason) for m in index.models
         ]

@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from lookbench_core.benchmark import Modality
 from lookbench_core.errors import LookbenchError
 from lookbench_core.ids import is_model_id
 from lookbench_core.manifest import ModelManifest, read_manifest
@@ -20,7 +21,7 @@ from lookbench_inference.embedders import (
     completed,
     open_embedder,
 )
-from lookbench_inference.errors import ModelNotReady, TritonUnavailable
+from lookbench_inference.errors import ModelContractMismatch, ModelNotReady, TritonUnavailable
 from lookbench_inference.ports import Embedder
 from lookbench_inference.triton import RepositoryEntry, TritonClient
 
@@ -78,9 +79,20 @@ class ModelCatalog:
         check_contract(manifest, await self._triton.contract(name))
         return manifest
 
-    async def completed(self, encoder: Encoder, usual_role: str) -> Encoder:
-        """The encoder with the model's defaults filled in, for the record. Raises as `require`."""
+    async def completed(self, encoder: Encoder, usual_role: str, modality: Modality) -> Encoder:
+        """The encoder with the model's defaults filled in, for the record.
+
+        Raises as `require`, and ModelContractMismatch when it embeds something else.
+        """
         manifest = await self.require(encoder.model)
+        if manifest.kind != f"{modality}_embedding":
+            raise ModelContractMismatch(
+                f"model {encoder.model} is a {manifest.kind}, the benchmark needs "
+                f"{modality}_embedding for its {usual_role} side; `lbclient models` lists kinds",
+                model=encoder.model,
+                kind=manifest.kind,
+                modality=modality,
+            )
         options = completed(manifest, _options(encoder), usual_role)
         return Encoder(model=encoder.model, **asdict(options))
 

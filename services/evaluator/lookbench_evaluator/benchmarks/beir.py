@@ -73,7 +73,7 @@ def read_beir(folder: Path, *, split: str) -> Source:
             Judgement(name=JUDGEMENT, description="judged by the data set's authors", kind="qrels"),
         ),
         headline=JUDGEMENT,
-        default_metrics=("ndcg_linear@10", "recall@100", "map_r@100", "mrr@10", "precision@10"),
+        default_metrics=("ndcg_linear", "recall", "map_r", "mrr", "precision", "hit"),
         collections=(
             CollectionSource("queries", "query", "text", (), queries.rows),
             CollectionSource("corpus", "item", "text", (), partial(_rows, corpus, _title_and_text)),

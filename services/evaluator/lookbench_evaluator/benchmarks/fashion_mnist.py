@@ -16,6 +16,7 @@ from lookbench_evaluator.benchmarks.idx import IdxFile
 from lookbench_evaluator.benchmarks.png import grey_png
 from lookbench_evaluator.benchmarks.source import (
     LABEL_INVALID,
+    LABEL_METRICS,
     CollectionSource,
     Rejected,
     Row,
@@ -97,7 +98,7 @@ def read_fashion_mnist(folder: Path, *, queries: int, items: int) -> Source:
             ),
         ),
         headline="class",
-        default_metrics=("hit@1", "hit@5", "precision@10", "mrr@10", "ndcg_binary@10", "map_r@100"),
+        default_metrics=LABEL_METRICS,
         collections=(
             CollectionSource("queries", "query", "image", ("class",), lambda: test.rows(queries)),
             CollectionSource("items", "item", "image", ("class",), lambda: train.rows(items)),

@@ -17,6 +17,7 @@ from lookbench_evaluator.benchmarks.label_table import LabelTable, Record
 from lookbench_evaluator.benchmarks.paths import confine
 from lookbench_evaluator.benchmarks.source import (
     CONTENT_MISSING,
+    LABEL_METRICS,
     TIME_INVALID,
     CollectionSource,
     Rejected,
@@ -51,7 +52,7 @@ def read_image_folder(folder: Path, *, csv: str, judgements: str) -> Source:
         subsets=subsets,
         judgements=rules,
         headline=rules[0].name,
-        default_metrics=("hit@1", "hit@5", "hit@10", "mrr@10", "ndcg_binary@10", "map_r@100"),
+        default_metrics=LABEL_METRICS,
         collections=collections,
     )
 

@@ -131,7 +131,7 @@ def read_lookbench(root: Path, *, version: str, subsets: str) -> Source:
         subsets=[_subset(name, bool(noise)) for name in names],
         judgements=JUDGEMENTS,
         headline="category_main",
-        default_metrics=("hit@1", "hit@5", "hit@10", "hit@20", "mrr@20", "ndcg_binary@10"),
+        default_metrics=("hit", "mrr", "ndcg_binary", "map_capped"),
         collections=collections + noise,
         release_date=_release_date(folder.name),
         notes=lambda: NOTES if noise else (*NOTES, "the source has no noise gallery"),

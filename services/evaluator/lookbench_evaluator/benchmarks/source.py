@@ -21,6 +21,9 @@ LABEL_INVALID = "LABEL_INVALID"
 LINE_UNREADABLE = "LINE_UNREADABLE"
 TIME_INVALID = "TIME_INVALID"
 
+LABEL_METRICS = ("hit", "recall", "precision", "mrr", "ndcg_binary", "map_r", "map_capped")
+"""Default metrics where equal labels decide, so that every grade is 0 or 1."""
+
 
 Side = Literal["query", "item"]
 
@@ -80,6 +83,7 @@ class QrelsSource:
 class Source:
     """A benchmark before import. `info.options` holds every option, defaults included.
 
+    default_metrics: names without cutoffs, those of `lookbench_metrics.registry`.
     notes: what the reader changed or noticed; complete once all rows were read.
     """
 

@@ -82,8 +82,12 @@ class RunExecutor:
                 await asyncio.to_thread(self._store_progress, run_id, tracker)
 
     async def _publish(self, run_id: str, tracker: Tracker) -> None:
+        told = None
         while True:
-            await asyncio.to_thread(self._store_progress, run_id, tracker)
+            progress = tracker.progress
+            if told != (progress.stage, progress.done):
+                told = progress.stage, progress.done
+                await asyncio.to_thread(self._store_progress, run_id, tracker)
             await asyncio.sleep(PUBLISH_INTERVAL_S)
 
     def _store_progress(self, run_id: str, tracker: Tracker) -> None:

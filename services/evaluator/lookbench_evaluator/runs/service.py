@@ -6,6 +6,7 @@ import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
+from lookbench_core.benchmark import BenchmarkManifest
 from lookbench_core.digests import data_digest
 from lookbench_core.ids import is_resource_id
 from lookbench_evaluator.benchmarks.catalog import BenchmarkCatalog
@@ -45,7 +46,7 @@ class RunService:
         _check_request_id(request_id)
         stored = await asyncio.to_thread(self.benchmarks.open, spec.benchmark)
         complete = plan(stored.manifest, spec).model_copy(
-            update={"system": await self._completed(spec.system)}
+            update={"system": await self._completed(spec.system, stored.manifest)}
         )
         self.queue.check_room()
         run = Run(
@@ -57,11 +58,16 @@ class RunService:
             self.queue.submit(run.id)
         return kept
 
-    async def _completed(self, system: System) -> System:
+    async def _completed(self, system: System, benchmark: BenchmarkManifest) -> System:
+        dense, completed = system.dense, self.models.completed
         return System(
             dense=Dense(
-                query_encoder=await self.models.completed(system.dense.query_encoder, "query"),
-                item_encoder=await self.models.completed(system.dense.item_encoder, "document"),
+                query_encoder=await completed(
+                    dense.query_encoder, "query", benchmark.query_modality
+                ),
+                item_encoder=await completed(
+                    dense.item_encoder, "document", benchmark.item_modality
+                ),
             )
         )
 

@@ -38,10 +38,9 @@ async def embed_collection(
                 return
             start, contents = chunk
             rows = slice(start, start + len(contents))
-            embedded = await embedder.embed(ids[rows], contents)
+            embedded = await embedder.embed(ids[rows], contents, tracker.advance)
             vectors[rows] = embedded.vectors
             truncated += embedded.truncated
-            tracker.advance(len(contents))
 
     await run_bounded([work] * CHUNKS_UNDER_WAY, CHUNKS_UNDER_WAY)
     return vectors, truncated
