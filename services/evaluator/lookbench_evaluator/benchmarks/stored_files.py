@@ -29,6 +29,7 @@ REJECTED_SCHEMA = pa.schema(
 QRELS_SCHEMA = pa.schema(
     [("query_id", pa.string()), ("item_id", pa.string()), ("grade", pa.float64())]
 )
+_REPEATING = frozenset({"group", "collection", "reason", "query_id"})
 _IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -155,6 +156,13 @@ def _write(path: Path, table: pa.Table) -> None:
 
 
 def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    # Only what repeats gains from a dictionary; contents and ids do not.
+    repeating = [n for n in schema.names if n.startswith(LABEL_PREFIX) or n in _REPEATING]
     return pq.ParquetWriter(
-        path, schema, compression="zstd", write_statistics=False, write_page_checksum=True
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=repeating,
+        write_statistics=False,
+        write_page_checksum=True,
     )
