@@ -75,7 +75,7 @@ async def _serving(
         settings.queue_limit,
         settings.run_timeout_s,
     )
-    runs = RunService(store, queue, watcher, benchmarks, models)
+    runs = RunService(store, queue, watcher, benchmarks, models, executor.check_versions)
     server = await start_server(settings, Servicer(runs, benchmarks, models), models)
     try:
         await queue.start()

@@ -61,6 +61,11 @@ class RunExecutor:
         else:
             check_pins(run, pinned)
 
+    async def check_versions(self, run: Run) -> None:
+        """Raises PinnedVersionGone when the run cannot go on as it began."""
+        stored = await asyncio.to_thread(self.benchmarks.open, run.specification.benchmark)
+        check_pins(run, await self.pins(run, stored))
+
     async def pins(self, run: Run, stored: StoredBenchmark) -> Pinned:
         """The versions that the run would use now."""
         spec = run.specification

@@ -11,6 +11,7 @@ from lookbench_evaluator.errors import (
     RunDeadline,
     RunNotCancellable,
     RunNotFound,
+    RunNotResumable,
     WrongState,
 )
 from lookbench_evaluator.failures import failure_of
@@ -73,12 +74,7 @@ class RunQueue:
 
         Raises RunNotFound, RunNotCancellable.
         """
-        try:
-            run = await asyncio.to_thread(self._store.change, run_id, _ended(State.CANCELLED))
-        except WrongState as error:
-            raise RunNotCancellable(
-                f"runs/{run_id} has ended already", name=f"runs/{run_id}"
-            ) from error
+        run = await asyncio.to_thread(self._store.change, run_id, _cancelled)
         task = self._executing.get(run_id)
         if task is not None:
             task.cancel()
@@ -151,11 +147,21 @@ def _outcome(error: BaseException | None) -> Callable[[Run], Run]:
     return lambda run: _ended(State.FAILED)(run).model_copy(update={"failure": failure})
 
 
+def _cancelled(run: Run) -> Run:
+    if run.state.terminal:
+        raise RunNotCancellable(
+            f"runs/{run.id} is {run.state} already", name=f"runs/{run.id}", state=run.state
+        )
+    return _ended(State.CANCELLED)(run)
+
+
 def _ended(state: State) -> Callable[[Run], Run]:
     return lambda run: run.model_copy(update={"state": state, "ended": now()})
 
 
 def _started(run: Run) -> Run:
+    if run.state is not State.PENDING:  # queued twice: cancelled and resumed while it waited
+        raise WrongState(f"runs/{run.id} is {run.state}", name=f"runs/{run.id}")
     return run.model_copy(update={"state": State.RUNNING, "started": now()})
 
 
@@ -164,5 +170,14 @@ def _waiting_again(run: Run) -> Run:
 
 
 def resumed(run: Run) -> Run:
-    """A FAILED or CANCELLED run, waiting again with its pinned versions."""
+    """A FAILED or CANCELLED run, waiting again with its pinned versions.
+
+    Raises RunNotResumable in any other state.
+    """
+    if run.state not in {State.FAILED, State.CANCELLED}:
+        raise RunNotResumable(
+            f"runs/{run.id} is {run.state}; only FAILED and CANCELLED runs can be resumed",
+            name=f"runs/{run.id}",
+            state=run.state,
+        )
     return _waiting_again(run).model_copy(update={"failure": None, "ended": None})

@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from lookbench_core.benchmark import BenchmarkManifest
@@ -13,8 +13,6 @@ from lookbench_evaluator.benchmarks.catalog import BenchmarkCatalog
 from lookbench_evaluator.errors import (
     InvalidField,
     RunNotDeletable,
-    RunNotResumable,
-    WrongState,
 )
 from lookbench_evaluator.models import ModelCatalog
 from lookbench_evaluator.runs.model import Dense, Run, Specification, System
@@ -34,6 +32,7 @@ class RunService:
     watcher: RunWatch
     benchmarks: BenchmarkCatalog
     models: ModelCatalog
+    check_versions: Callable[[Run], Awaitable[None]]
 
     async def create(self, spec: Specification, run_id: str, request_id: str) -> Run:
         """Stores a run in PENDING and queues it.
@@ -88,17 +87,12 @@ class RunService:
         return await self.queue.cancel(run_id)
 
     async def resume(self, run_id: str) -> Run:
-        """Raises RunNotFound, RunNotResumable, QueueFull."""
+        """Raises RunNotFound, RunNotResumable, PinnedVersionGone, QueueFull."""
         self.queue.check_room()
-        try:
-            run = await asyncio.to_thread(self.store.change, run_id, resumed)
-        except WrongState as error:
-            state = error.metadata["state"]
-            raise RunNotResumable(
-                f"runs/{run_id} is {state}; only FAILED and CANCELLED runs can be resumed",
-                name=f"runs/{run_id}",
-                state=state,
-            ) from error
+        before = await self.get(run_id)
+        resumed(before)  # the state is told first, the versions second
+        await self.check_versions(before)
+        run = await asyncio.to_thread(self.store.change, run_id, resumed)
         self.queue.submit(run_id)
         return run
 
