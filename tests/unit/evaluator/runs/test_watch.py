@@ -24,27 +24,35 @@ async def test_an_ended_run_is_told_once():
     assert [run async for run in RunWatch().follow("a", lambda _: done)] == [done]
 
 
+class Stored:
+    """The run as a store would give it."""
+
+    def __init__(self, run):
+        self.run = run
+
+    def get(self, run_id):
+        return self.run
+
+
 async def test_changes_are_told_until_the_end(monkeypatch):
     monkeypatch.setattr(watch, "MIN_INTERVAL_S", 0)
-    watcher, now = RunWatch(), a_run(1, State.PENDING)
+    watcher, stored = RunWatch(), Stored(a_run(1, State.PENDING))
+    later = iter([a_run(2, State.RUNNING), a_run(4, State.FAILED)])
     seen = []
-    async for run in watcher.follow("a", lambda _: now):
+    async for run in watcher.follow("a", stored.get):
         seen.append((run.revision, run.state))
-        if run.revision == 1:
-            now = a_run(2, State.RUNNING)
-        elif run.revision == 2:
-            now = a_run(4, State.FAILED)
-        watcher.notify(now)
+        stored.run = next(later, stored.run)
+        watcher.notify(stored.run)
     assert seen == [(1, State.PENDING), (2, State.RUNNING), (4, State.FAILED)]
 
 
 async def test_a_change_of_another_run_tells_nothing(monkeypatch):
     monkeypatch.setattr(watch, "MIN_INTERVAL_S", 0)
-    watcher, now = RunWatch(), a_run(1, State.PENDING)
-    stream = watcher.follow("a", lambda _: now)
+    watcher, stored = RunWatch(), Stored(a_run(1, State.PENDING))
+    stream = watcher.follow("a", stored.get)
     await anext(stream)
-    watcher.notify(now.model_copy(update={"id": "b"}))
-    now = a_run(2, State.CANCELLED)
-    watcher.notify(now)
+    watcher.notify(stored.run.model_copy(update={"id": "b"}))
+    stored.run = a_run(2, State.CANCELLED)
+    watcher.notify(stored.run)
     assert (await anext(stream)).revision == 2
     await stream.aclose()
