@@ -235,7 +235,12 @@ def test_migrations_are_applied_once(database):
 
 def test_a_failed_transaction_leaves_nothing(database, store):
     store.create(a_run("a"), "", "", now=0.0)
-    with pytest.raises(RuntimeError), database.writing() as db:
-        db.execute("DELETE FROM runs")
-        raise RuntimeError
+
+    def failing():
+        with database.writing() as db:
+            db.execute("DELETE FROM runs")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        failing()
     assert store.get("a").id == "a"
