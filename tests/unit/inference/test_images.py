@@ -56,6 +56,14 @@ def reason(content: bytes, **options: int) -> str:
     return caught.value.row_reason
 
 
+def outcome(content: bytes) -> str:
+    """The mode of the image, or the reason why there is none. Any other error is a fault."""
+    try:
+        return decode(content, max_pixels=1 << 20).image.mode
+    except ItemUnreadable as error:
+        return error.row_reason
+
+
 def test_a_truncated_jpeg_is_unreadable_although_open_and_verify_pass() -> None:
     whole = encoded(Image.fromarray(NOISE), "JPEG")
     half = whole[: len(whole) // 2]
@@ -69,6 +77,19 @@ def test_a_truncated_jpeg_is_unreadable_although_open_and_verify_pass() -> None:
 def test_other_truncated_formats_are_unreadable(kind: str) -> None:
     whole = encoded(Image.fromarray(NOISE), kind)
     assert reason(whole[: len(whole) // 2]) == IMAGE_UNREADABLE
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "TIFF", "BMP", "AVIF"])
+def test_damage_anywhere_gives_an_image_or_one_unreadable_item(kind: str) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    whole = encoded(Image.fromarray(NOISE), kind, exif=exif)
+    generator = np.random.default_rng(5)
+    for _ in range(60):
+        damaged = np.frombuffer(whole, dtype=np.uint8).copy()
+        places = generator.integers(0, min(len(damaged), 800), 4)
+        damaged[places] = generator.integers(0, 256, 4)
+        assert outcome(damaged.tobytes()) in ("RGB", IMAGE_UNREADABLE, IMAGE_TOO_LARGE)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "TIFF", "BMP", "AVIF"])

@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Any
 
 import structlog
-from lookbench_core.benchmark import BenchmarkManifest
-from lookbench_core.ids import is_resource_id
 from pydantic import BaseModel, ConfigDict
 
+from lookbench_core.benchmark import BenchmarkManifest
+from lookbench_core.ids import is_resource_id
 from lookbench_evaluator.benchmarks.importer import import_benchmark
 from lookbench_evaluator.benchmarks.opened import StoredBenchmark
 from lookbench_evaluator.benchmarks.paths import confine

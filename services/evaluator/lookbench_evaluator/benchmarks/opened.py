@@ -24,7 +24,7 @@ from lookbench_evaluator.benchmarks.fingerprint import (
     row_digest,
     set_digest,
 )
-from lookbench_evaluator.benchmarks.parquet_table import parquet_errors
+from lookbench_evaluator.benchmarks.parquet_table import open_streaming, parquet_errors
 from lookbench_evaluator.benchmarks.stored_files import (
     REJECTED_NAME,
     collection_path,
@@ -72,7 +72,7 @@ class StoredBenchmark:
         """Everything of a collection but its contents. Raises BenchmarkInvalid."""
         modality = self._counts(name).modality
         path = collection_path(self.folder, name)
-        with parquet_errors(path), _opened(path) as file:
+        with parquet_errors(path), open_streaming(path) as file:
             columns = [c for c in file.schema_arrow.names if c not in ("image", "text")]
             table = file.read(columns=columns).to_pydict()
         labels = {
@@ -98,7 +98,7 @@ class StoredBenchmark:
         """
         image = self._counts(name).modality == "image"
         path, start = collection_path(self.folder, name), 0
-        with parquet_errors(path), _opened(path) as file:
+        with parquet_errors(path), open_streaming(path) as file:
             for batch in file.iter_batches(
                 batch_rows, columns=["image.bytes" if image else "text"]
             ):
@@ -176,7 +176,7 @@ class StoredBenchmark:
 
     @staticmethod
     def _rows(path: Path) -> list[dict[str, Any]]:
-        with parquet_errors(path), _opened(path) as file:
+        with parquet_errors(path), open_streaming(path) as file:
             rows: list[dict[str, Any]] = file.read().to_pylist()
         return rows
 
@@ -197,10 +197,6 @@ def _check_rows(path: Path, expected: int | None) -> None:
         rows = pq.read_metadata(path).num_rows
     if expected is not None and rows != expected:
         raise _damaged(path, f"has {rows} rows, the manifest says {expected}")
-
-
-def _opened(path: Path) -> pq.ParquetFile:
-    return pq.ParquetFile(path, page_checksum_verification=True)
 
 
 def _damaged(path: Path, problem: str) -> BenchmarkInvalid:

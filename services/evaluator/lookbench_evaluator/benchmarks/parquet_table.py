@@ -13,6 +13,7 @@ from lookbench_evaluator.errors import BenchmarkInvalid
 
 Kind = Literal["image", "text", "id"]
 _BATCH_ROWS = 64
+_BUFFER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,21 @@ class ParquetTable:
         """(position from 0 over all files, file, values by column)."""
         position = 0
         for path in self.files:
-            with parquet_errors(path), pq.ParquetFile(path) as file:
+            with parquet_errors(path), open_streaming(path) as file:
                 for batch in file.iter_batches(_BATCH_ROWS, columns=list(columns)):
                     for values in batch.to_pylist():
                         yield position, path, values
                         position += 1
+
+
+def open_streaming(path: Path) -> pq.ParquetFile:
+    """A file read a megabyte at a time, checksums of pages verified where it has them.
+
+    Without these settings a whole file of images would be held while its rows pass.
+    """
+    return pq.ParquetFile(
+        path, pre_buffer=False, buffer_size=_BUFFER_BYTES, page_checksum_verification=True
+    )
 
 
 @contextmanager

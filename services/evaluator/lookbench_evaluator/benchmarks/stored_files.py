@@ -14,7 +14,7 @@ from lookbench_evaluator.benchmarks.source import Rejected, Row
 from lookbench_evaluator.errors import StoreUnavailable
 
 REJECTED_NAME = "rejected.parquet"
-GROUP_BYTES = 64 << 20
+GROUP_BYTES = 32 << 20
 GROUP_ROWS = 8192
 
 REJECTED_SCHEMA = pa.schema(
@@ -68,7 +68,7 @@ def store_errors(path: Path) -> Iterator[None]:
 
 
 class CollectionWriter:
-    """Writes a collection in row groups of about 64 MiB of content, at most 8,192 rows.
+    """Writes a collection in row groups of about 32 MiB of content, at most 8,192 rows.
 
     Every page carries a checksum, so that damage is noticed when it is read.
     """
@@ -163,6 +163,7 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
         schema,
         compression="zstd",
         use_dictionary=repeating,
+        write_batch_size=8,  # pages are cut between batches only: about 1 MiB with images too
         write_statistics=False,
         write_page_checksum=True,
     )

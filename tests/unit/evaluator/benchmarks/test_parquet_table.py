@@ -1,10 +1,13 @@
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lookbench_evaluator.benchmarks.parquet_table import ParquetTable
+from lookbench_evaluator.benchmarks.parquet_table import ParquetTable, open_streaming
+from lookbench_evaluator.benchmarks.source import Row
+from lookbench_evaluator.benchmarks.stored_files import CollectionWriter
 from lookbench_evaluator.errors import BenchmarkInvalid
 
 COLUMNS = {"image": "image", "id": "id", "name": "text"}
@@ -103,3 +106,15 @@ def test_positions_run_on_over_files_and_batches(tmp_path: Path) -> None:
     assert [position for position, _, _ in rows] == list(range(152))
     assert rows[149] == (149, first, {"id": "a149"})
     assert rows[151] == (151, second, {"id": "b1"})
+
+
+def test_a_stored_collection_is_read_a_few_megabytes_at_a_time(tmp_path: Path) -> None:
+    path, noise = tmp_path / "c.parquet", np.random.default_rng(0)
+    with CollectionWriter(path, "image", ()) as writer:
+        for number in range(30):
+            writer.add(Row(number, str(number), noise.bytes(1 << 20), {}), "sha256:0")
+    before = pa.total_allocated_bytes()
+    with open_streaming(path) as file:
+        for batch in file.iter_batches(1, columns=["image.bytes"]):
+            assert pa.total_allocated_bytes() - before < 16 << 20  # of 30 MiB in one row group
+            del batch
