@@ -36,14 +36,17 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     _add_serve(commands.add_parser("serve", help="run the server until stopped", epilog=EPILOG))
     for verb in ("load", "unload"):
         _add_control(commands.add_parser(verb, help=f"{verb} a model of a running server"))
-    return parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
+    if "install_dir" in parsed:
+        parsed.install_dir = parsed.install_dir.absolute()  # messages name it in full
+    return parsed
 
 
 def serve_settings(parsed: argparse.Namespace) -> ServeSettings:
     """The settings of `serve`."""
     return ServeSettings(
         repository=parsed.repository.absolute(),
-        install_dir=parsed.install_dir.absolute(),
+        install_dir=parsed.install_dir,
         load=tuple(parsed.load),
         host=parsed.host,
         http_port=parsed.http_port,
