@@ -18,7 +18,7 @@ from lookbench_core.manifest import ImageInput, ModelManifest
 from lookbench_core.tensors import ATTENTION_MASK_INPUT, IMAGE_INPUT, TOKEN_IDS_INPUT
 from lookbench_inference.batching import run_bounded, split, split_by_length
 from lookbench_inference.errors import ItemUnreadable, ModelContractMismatch
-from lookbench_inference.images import prepare
+from lookbench_inference.images import MAX_PIXELS, prepare
 from lookbench_inference.ports import Embedded, Embedder
 from lookbench_inference.texts import Tokenizer
 from lookbench_inference.triton import ModelContract, TritonClient
@@ -29,16 +29,18 @@ TOKEN_BYTES = 16  # two int64 a token: id and mask
 
 @dataclass(frozen=True)
 class FanOut:
-    """How requests are shaped.
+    """How items become requests.
 
     in_flight: requests of one embedder under way at once.
     request_bytes: size of the tensors of one request, at most.
     request_timeout_s: deadline of one request.
+    max_pixels: largest image that is decoded.
     """
 
     in_flight: int = 4
     request_bytes: int = 4 << 20
     request_timeout_s: float = 60.0
+    max_pixels: int = MAX_PIXELS
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ class ImageEmbedder:
                     cast(Sequence[bytes], contents[part]),
                     image,
                     self._preset,
+                    served.fan_out.max_pixels,
                 )
                 answer = await served.infer(ids[part], {IMAGE_INPUT: pixels})
             vectors[part] = shortened(answer, self.dimension)
@@ -260,13 +263,17 @@ def _chosen(
 
 
 def _pixels(
-    ids: Sequence[str], contents: Sequence[bytes], image: ImageInput, preset: str
+    ids: Sequence[str],
+    contents: Sequence[bytes],
+    image: ImageInput,
+    preset: str,
+    max_pixels: int,
 ) -> npt.NDArray[np.uint8]:
     """uint8 [B, H, W, 3]."""
     batch = np.empty((len(ids), image.height, image.width, 3), dtype=np.uint8)
     for row, (item, content) in enumerate(zip(ids, contents, strict=True)):
         try:
-            batch[row] = prepare(content, image, preset).pixels
+            batch[row] = prepare(content, image, preset, max_pixels).pixels
         except ItemUnreadable as error:
             raise ItemUnreadable(error.row_reason, f"item {item}: {error.message}") from error
     return batch

@@ -59,7 +59,12 @@ async def _serving(
 ) -> AsyncIterator[RunService]:
     watcher = RunWatch()
     store = RunStore(database, watcher.notify)
-    fan_out = FanOut(settings.in_flight, settings.request_bytes, settings.request_timeout_s)
+    fan_out = FanOut(
+        settings.in_flight,
+        settings.request_bytes,
+        settings.request_timeout_s,
+        settings.max_pixels,
+    )
     models = ModelCatalog(settings.model_repository, triton, fan_out, workers)
     benchmarks = BenchmarkCatalog(
         database,

@@ -17,6 +17,7 @@ from lookbench_evaluator.benchmarks.importer import import_benchmark
 from lookbench_evaluator.benchmarks.opened import StoredBenchmark
 from lookbench_evaluator.benchmarks.paths import confine
 from lookbench_evaluator.benchmarks.readers import open_source
+from lookbench_evaluator.benchmarks.staging import remove_leftovers
 from lookbench_evaluator.errors import (
     BenchmarkAlreadyExists,
     BenchmarkInUse,
@@ -74,7 +75,8 @@ class BenchmarkCatalog:
         self._stopping = False
 
     def recover(self) -> None:
-        """Marks imports that an earlier process did not finish as failed."""
+        """Marks imports that an earlier process did not finish as failed, and clears up."""
+        remove_leftovers(self._root)
         for record in self.all():
             if record.state is ImportState.IMPORTING:
                 lost = BenchmarkNotReady(

@@ -30,6 +30,9 @@ Time is linear in the gallery.
 """
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+PARTS = 2
 
 import numpy as np
 import numpy.typing as npt
@@ -144,11 +147,12 @@ class _Search:
         self._best = np.full((len(queries), k), NO_KEY, dtype=np.int64)
         self._excluded = _Exclusions(exclude, len(queries), len(order.tie_rank))
         self._unusable: list[Ints] = []
+        self._pool = ThreadPoolExecutor(2)
         self._products = np.empty(TILE_QUERIES * TILE_ITEMS, dtype=np.float32)
 
     def add(self, start: int, tile: Vectors) -> None:
         """Rank a tile's items among the best; the tile begins at gallery row `start`."""
-        tile_norms = norms(tile)
+        tile_norms = np.concatenate(list(self._pool.map(norms, np.array_split(tile, 2))))
         bad = unusable_rows(tile_norms)
         if len(bad):
             self._unusable.append(bad + start)
@@ -157,11 +161,25 @@ class _Search:
         unit_tile = directions(tile, tile_norms)
         for rows in chunks(len(self._queries), TILE_QUERIES):
             products = self._multiply(rows, unit_tile)
-            self._excluded.apply(products, rows, start)
-            mask = products >= self._thresholds(rows, products)[:, None]
-            query, item = np.divmod(np.flatnonzero(mask), len(tile))
-            micro = self._micro(rows, query, tile, tile_norms, item)
-            self._keep(rows, query, self._order.keys(micro, item + start))
+            list(
+                self._pool.map(
+                    lambda part: self._update(
+                        slice(rows.start + part.start, rows.start + part.stop),
+                        products[part],
+                        start,
+                        tile,
+                        tile_norms,
+                    ),
+                    chunks(len(products), -(-len(products) // PARTS)),
+                )
+            )
+
+    def _update(self, rows, products, start, tile, tile_norms):
+        self._excluded.apply(products, rows, start)
+        mask = products >= self._thresholds(rows, products)[:, None]
+        query, item = np.divmod(np.flatnonzero(mask), len(tile))
+        micro = self._micro(rows, query, tile, tile_norms, item)
+        self._keep(rows, query, self._order.keys(micro, item + start))
 
     def ranking(self, item_count: int) -> Ranking:
         """Return the result, once every tile was added."""

@@ -17,8 +17,9 @@ Vectors = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-# Rows whose float64 copies stay in a core's cache.
-_CHUNK = 256
+# Float64 copies of so many numbers (768 KB) stay in a core's cache and come from
+# memory that the process has already.
+_CHUNK_NUMBERS = 98304
 UNIT_TOLERANCE = 2.0**-20
 """How far a row's norm may be from 1 and still be taken as a unit vector."""
 
@@ -31,7 +32,7 @@ def norms(vectors: Vectors) -> Floats:
     same in any block, and 0 only for a row of zeros.
     """
     result = np.empty(len(vectors))
-    for rows in chunks(len(vectors)):
+    for rows in chunks(len(vectors), _chunk_rows(vectors)):
         squares = vectors[rows].astype(np.float64)
         with np.errstate(invalid="ignore"):
             squares *= squares
@@ -46,14 +47,18 @@ def dots(left: Vectors, left_rows: Ints, right: Vectors, right_rows: Ints) -> Fl
     alone: the value of a pair does not depend on the company it is in.
     """
     result = np.empty(len(left_rows))
-    for part in chunks(len(left_rows)):
+    for part in chunks(len(left_rows), _chunk_rows(left)):
         products = left[left_rows[part]].astype(np.float64)
         products *= right[right_rows[part]]
         result[part] = products.sum(axis=1)
     return result
 
 
-def chunks(count: int, size: int = _CHUNK) -> Iterator[slice]:
+def _chunk_rows(vectors: Vectors) -> int:
+    return max(16, _CHUNK_NUMBERS // vectors.shape[1])
+
+
+def chunks(count: int, size: int) -> Iterator[slice]:
     """Yield slices of at most `size` that cover range(count)."""
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
@@ -81,7 +86,7 @@ def directions(vectors: Vectors, norm: Floats) -> Vectors:
     if not len(rows):
         return vectors
     result = np.array(vectors)
-    for part in chunks(len(rows)):
+    for part in chunks(len(rows), _chunk_rows(vectors)):
         picked = rows[part]
         result[picked] = vectors[picked].astype(np.float64) / norm[picked, None]
     return result
