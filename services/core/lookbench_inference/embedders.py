@@ -273,7 +273,7 @@ def _pixels(
     batch = np.empty((len(ids), image.height, image.width, 3), dtype=np.uint8)
     for row, (item, content) in enumerate(zip(ids, contents, strict=True)):
         try:
-            batch[row] = prepare(content, image, preset, max_pixels).pixels
+            batch[row] = prepare(content, image, preset, max_pixels=max_pixels).pixels
         except ItemUnreadable as error:
             raise ItemUnreadable(error.row_reason, f"item {item}: {error.message}") from error
     return batch
