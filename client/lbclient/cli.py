@@ -19,9 +19,10 @@ from lbclient.commands.results import results
 from lbclient.commands.runs import runs
 from lbclient.commands.status import status
 from lbclient.commands.up import up
-from lbclient.errors import LookbenchClientError, NotReachable
+from lbclient.errors import LookbenchClientError, NotReachable, RunCancelled, RunFailed
 from lbclient.home import find_home
 from lbclient.interruption import Interrupted
+from lbclient.names import short
 from lbclient.options import SERVER
 from lbclient.session import Session
 
@@ -114,6 +115,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _show_error(error: LookbenchClientError) -> int:
     _complain(error_text(error))
+    if isinstance(error, RunFailed | RunCancelled):
+        name = short(error.metadata["run"])
+        click.echo(f"`lbclient runs resume {name}` goes on from where it ended.", err=True)
     if not isinstance(error, NotReachable):
         return FAILED
     click.echo(HOW_TO_START, err=True)

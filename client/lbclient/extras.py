@@ -24,8 +24,10 @@ MODULES = {
     },
     "exporter": {
         "efficientnet-lite-pytorch": "efficientnet_lite_pytorch",
+        "huggingface-hub": "huggingface_hub",
         "numpy": "numpy",
         "onnx": "onnx",
+        "onnx-ir": "onnx_ir",
         "onnxruntime": "onnxruntime",
         "onnxscript": "onnxscript",
         "pillow": "PIL",

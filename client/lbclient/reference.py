@@ -32,7 +32,12 @@ def _walk(path: str, command: click.Command) -> Iterator[tuple[str, click.Comman
 def _section(path: str, command: click.Command) -> str:
     depth = "#" * (1 + len(path.split()))
     context = click.Context(
-        command, info_name=path, terminal_width=_WIDTH, max_content_width=_WIDTH, color=False
+        command,
+        info_name=path,
+        terminal_width=_WIDTH,
+        max_content_width=_WIDTH,
+        help_option_names=["-h", "--help"],
+        color=False,
     )
     help_text = inspect.cleandoc(command.get_help(context))
     lines = "\n".join(line.rstrip() for line in help_text.splitlines())

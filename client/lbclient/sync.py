@@ -1,7 +1,7 @@
 """The same client for code without an event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -43,6 +43,7 @@ class SyncClient:
             max_message_bytes=max_message_bytes,
         )
         self._runner = asyncio.Runner()
+        self._iterated: list[AsyncIterator[Any]] = []
 
     @property
     def target(self) -> str:
@@ -61,8 +62,10 @@ class SyncClient:
         self.close()
 
     def close(self) -> None:
-        """Closes the channel and the event loop."""
+        """Closes the channel and the event loop, and ends listings that were left early."""
         try:
+            for source in list(self._iterated):
+                self._end(source)
             self._wait(self._client.close())
         finally:
             self._runner.close()
@@ -161,22 +164,35 @@ class SyncClient:
         return self._wait(self._client.get_model(name))
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        return self._runner.run(work)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return self._runner.run(work)
+        work.close()
+        raise RuntimeError("an event loop runs here already: use lbclient.Client")
 
     def _iterate(self, source: AsyncIterator[T]) -> Iterator[T]:
-        """Items of `source`; it is closed when the caller stops early."""
+        """Items of `source`; it is ended when the caller stops early."""
         end = object()
 
         async def step() -> T | object:
             return await anext(source, end)
 
-        async def close() -> None:
-            closing = getattr(source, "aclose", None)
-            if closing is not None:
-                await closing()
-
+        self._iterated.append(source)
         try:
             while (item := self._wait(step())) is not end:
                 yield item  # type: ignore[misc]
         finally:
-            self._wait(close())
+            self._end(source)
+
+    def _end(self, source: AsyncIterator[Any]) -> None:
+        """Closes a generator once, while there is still an event loop to do it in."""
+        if source not in self._iterated:
+            return
+        self._iterated.remove(source)
+
+        async def close() -> None:
+            if isinstance(source, AsyncGenerator):
+                await source.aclose()
+
+        self._wait(close())

@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
@@ -60,13 +61,17 @@ def is_finished(run: Run) -> bool:
 
 
 def raise_unless_succeeded(run: Run) -> None:
-    """Raises RunFailed or RunCancelled for a run that ended that way."""
+    """Raises RunFailed or RunCancelled for a run that ended that way.
+
+    The error's metadata names the `run`.
+    """
     if run.state == Run.CANCELLED:
-        raise RunCancelled(f"{run.name} was cancelled", metadata={"name": run.name})
+        raise RunCancelled(f"{run.name} was cancelled", metadata={"run": run.name})
     if run.state == Run.FAILED:
         error = error_from_status(run.error, RunFailed)
         error.message = f"{run.name} failed: {error.message or 'the server gave no reason'}"
         error.args = (error.message,)
+        error.metadata = {**error.metadata, "run": run.name}
         raise error
 
 
@@ -103,29 +108,31 @@ class RunWatch:
         the policy's patience, and any other error of the server at once.
         """
         while True:
-            async for run in self._until_lost():
-                if run.revision > self._revision or is_finished(run):
-                    self._revision = max(run.revision, self._revision)
-                    yield run
-                if is_finished(run):
-                    return
+            async with aclosing(self._until_lost()) as runs:
+                async for run in runs:
+                    if run.revision > self._revision or is_finished(run):
+                        self._revision = max(run.revision, self._revision)
+                        yield run
+                    if is_finished(run):
+                        return
 
-    async def _until_lost(self) -> AsyncIterator[Run]:
+    async def _until_lost(self) -> AsyncGenerator[Run]:
         """States from one stream; returns after a pause when that stream broke."""
         try:
-            async for run in self._one_stream():
-                self._met, self._lost_since = True, None
-                self._delay = self._policy.first_delay
-                yield run
-                if is_finished(run):
-                    return
+            async with aclosing(self._one_stream()) as runs:
+                async for run in runs:
+                    self._met, self._lost_since = True, None
+                    self._delay = self._policy.first_delay
+                    yield run
+                    if is_finished(run):
+                        return
             raise NotReachable(f"{self._target} closed the watch before the run had ended")
         except LookbenchClientError as error:
             if not (is_connection_loss(error) or error.retryable):
                 raise
             await self._pause(error)
 
-    async def _one_stream(self) -> AsyncIterator[Run]:
+    async def _one_stream(self) -> AsyncGenerator[Run]:
         stream = self._open_stream()
         try:
             while True:

@@ -118,7 +118,8 @@ def import_benchmark(
 
 def _follow_import(client: SyncClient, benchmark: Benchmark, *, quiet: bool) -> Benchmark:
     last = benchmark
-    goes_on = f"The import goes on at the server; `lbclient benchmarks show {short(benchmark.name)}` looks."
+    name = short(benchmark.name)
+    goes_on = f"The import goes on at the server; `lbclient benchmarks show {name}` looks."
     with interruptible(goes_on), import_progress(benchmark, quiet=quiet) as show_progress:
         for last in client.watch_benchmark(benchmark.name):
             show_progress(last)
@@ -143,7 +144,7 @@ def _say_imported(benchmark: Benchmark) -> None:
 )
 @pass_session
 def fetch_benchmark(session: Session, name: str, to: Path | None) -> None:
-    """Make a public data set available on this machine and print its folder.
+    """Get a public data set and print its folder.
 
     Fashion-MNIST is taken from /usr/share/datasets, from Debian's package
     (without installing it, no root needed) or from the official download, and

@@ -41,10 +41,9 @@ _SYSTEM_OPTIONS = (
     ),
     click.option(
         "--dimension",
+        metavar="D",
         type=click.IntRange(min=1),
-        default=0,
-        show_default="all",
-        help="Leading dimensions of the vectors to keep.",
+        help="Leading dimensions of the vectors to keep. Default: all.",
     ),
 )
 
@@ -137,7 +136,7 @@ def evaluate(
     query_role: str,
     item_role: str,
     instruction: str,
-    dimension: int,
+    dimension: int | None,
     subsets: tuple[str, ...],
     display_name: str,
     run_id: str,
@@ -169,7 +168,7 @@ def evaluate(
         item_role=item_role,
         instruction=instruction,
         preset=preset,
-        dimension=dimension,
+        dimension=dimension or 0,
     )
     tell: Say = (lambda text: None) if as_json else say
     with session.client() as client:

@@ -36,8 +36,9 @@ class Part:
 def status(session: Session, context: click.Context, as_json: bool) -> None:
     """Show what runs here and whether it answers.
 
-    Processes, addresses, health and served models of the local stack. With --server it shows the health of that server instead of the local
-    stack. Exit code 0 when everything is up, 3 otherwise.
+    Processes, addresses, health and served models of the local stack. With
+    --server it shows the health of that server instead. Exit code 0 when
+    everything is up, 3 otherwise.
     """
     stack = None if session.server else read_stack(session.home)
     parts = _local_parts(stack) if stack else _server_parts(session.target())

@@ -74,8 +74,9 @@ def up(
 ) -> None:
     """Start Triton and the evaluator here.
 
-    Waits until both answer. They go on after this command; `lbclient down` stops them. Logs, pids and
-    results stand in LOOKBENCH_HOME. Does nothing when they run already.
+    Waits until both answer. They go on after this command; `lbclient down`
+    stops them. Logs, pids and results stand in LOOKBENCH_HOME. Does nothing
+    when they run already.
 
     \b
     Examples:
