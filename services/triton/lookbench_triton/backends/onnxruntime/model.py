@@ -27,19 +27,10 @@ Config = dict[str, Any]  # a model configuration as Triton's JSON
 Arrays = dict[str, np.ndarray]
 Member = tuple[int, Arrays]  # position of a request in the batch, its inputs
 
-TRITON_TYPES = {
-    "tensor(bool)": "TYPE_BOOL",
-    "tensor(uint8)": "TYPE_UINT8",
-    "tensor(uint16)": "TYPE_UINT16",
-    "tensor(uint32)": "TYPE_UINT32",
-    "tensor(uint64)": "TYPE_UINT64",
-    "tensor(int8)": "TYPE_INT8",
-    "tensor(int16)": "TYPE_INT16",
-    "tensor(int32)": "TYPE_INT32",
-    "tensor(int64)": "TYPE_INT64",
-    "tensor(float16)": "TYPE_FP16",
-    "tensor(float)": "TYPE_FP32",
-    "tensor(double)": "TYPE_FP64",
+_WHOLE = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+_REAL = {"float16": "FP16", "float": "FP32", "double": "FP64"}
+TRITON_TYPES = {f"tensor({name})": f"TYPE_{name.upper()}" for name in _WHOLE} | {
+    f"tensor({name})": f"TYPE_{triton}" for name, triton in _REAL.items()
 }
 
 
