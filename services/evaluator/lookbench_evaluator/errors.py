@@ -198,7 +198,7 @@ class StoreUnavailable(LookbenchError):
 class PortInUse(LookbenchError):
     """The address to listen on is taken."""
 
-    code = "UNAVAILABLE"
+    code = "FAILED_PRECONDITION"
     reason = "PORT_IN_USE"
 
 
