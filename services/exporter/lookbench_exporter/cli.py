@@ -10,10 +10,12 @@ from typing import Any
 import click
 
 from lookbench_core.errors import LookbenchError
+from lookbench_core.ids import is_model_id
 from lookbench_exporter.family import Family, family_names, find_family
 from lookbench_exporter.request import PRECISIONS, ExportRequest
 from lookbench_exporter.sample_images import SampleImages, default_images, images_from_folder
 from lookbench_exporter.settings import Settings
+from lookbench_exporter.sources import is_hub_id
 from lookbench_exporter.triton_config import DynamicBatching, InstanceGroup
 
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
@@ -182,12 +184,25 @@ def _run(name: str, family: Family, settings: Settings, options: dict[str, Any])
     # Imported here: together they take half a second, which --help does not need.
     from lookbench_exporter.export import export
 
+    _check_usage(family, options)
     request = _request(name, family, settings, options)
     result = export(family, request, _say)
     if options["json"]:
         click.echo(json.dumps(result.as_data(), indent=2))
     else:
         click.echo(result.as_text())
+
+
+def _check_usage(family: Family, options: dict[str, Any]) -> None:
+    """What is wrong whatever the weights are."""
+    source, model = options["source"] or family.default_source, options["name"]
+    if options["revision"] and not is_hub_id(source):
+        raise click.UsageError(f"--revision belongs to a hub id, and {source} is none.")
+    if model is not None and not is_model_id(model):
+        raise click.UsageError(
+            f"--name {model!r}: use letters, digits, '.', '_' and '-', beginning and ending with "
+            "a letter or digit, 128 at most."
+        )
 
 
 def _request(
@@ -213,7 +228,9 @@ def _request(
 
 def _images(folder: Path | None, settings: Settings) -> Callable[[], SampleImages]:
     if folder is not None:
-        return lambda: images_from_folder(folder)
+        # Read now: a wrong folder should not cost the time of an export.
+        given = images_from_folder(folder)
+        return lambda: given
     return lambda: default_images([settings.home / "data" / "fashion-mnist", FASHION_MNIST])
 
 

@@ -26,7 +26,8 @@ from lookbench_exporter.graph_checks import GraphInterface, check_graph
 from lookbench_exporter.libraries import exporter_versions, installed
 from lookbench_exporter.onnx_graph import write_graph
 from lookbench_exporter.parity import BATCH, MINIMUM_COSINE, measure
-from lookbench_exporter.repository import publish, staging
+from lookbench_exporter.quiet import quiet
+from lookbench_exporter.repository import check_writable, publish, staging
 from lookbench_exporter.request import ExportRequest
 from lookbench_exporter.sample_images import SampleImages
 from lookbench_exporter.samples import prepare_samples
@@ -98,6 +99,7 @@ def export(family: Family, request: ExportRequest, say: Say) -> ExportResult:
             return ExportResult(target, kept, True, time.monotonic() - started)
     if not request.force:
         check_replaceable(target, request.family, found.source, found.weights_digest)
+    check_writable(request.repository)
     say(f"loading {found.source.id}")
     model = family.load(found.source)
     with staging(request.repository, found.name) as folder:
@@ -155,13 +157,14 @@ def _parity(model: LoadedModel, request: ExportRequest, folder: Path) -> Parity:
     images = request.images() if model.image else SampleImages((), (), "")
     samples = prepare_samples(model, folder, images)
     session = GraphSession(folder / VERSION_FOLDER / GRAPH_FILE, model.output.tensor)
-    figures = measure(
-        lambda rows: model.reference([samples.items[row] for row in rows]),
-        lambda rows: session.run(samples.feeds(rows)),
-        samples.names,
-        model.output.dimension,
-        MINIMUM_COSINE[request.precision],
-    )
+    with quiet():  # weights that give NaN are refused below; numpy would warn of each step
+        figures = measure(
+            lambda rows: model.reference([samples.items[row] for row in rows]),
+            lambda rows: session.run(samples.feeds(rows)),
+            samples.names,
+            model.output.dimension,
+            MINIMUM_COSINE[request.precision],
+        )
     libraries = {"torch": installed("torch"), **model.libraries}
     return Parity(
         reference=", ".join(f"{name} {release}" for name, release in libraries.items()),

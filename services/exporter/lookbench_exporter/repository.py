@@ -25,6 +25,13 @@ _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
 
+def check_writable(repository: Path) -> None:
+    """Makes the repository if need be. Raises RepositoryUnwritable before any work is done."""
+    with _translated(repository):
+        repository.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryDirectory(prefix=PREFIX, dir=repository).cleanup()
+
+
 @contextlib.contextmanager
 def staging(repository: Path, name: str) -> Iterator[Path]:
     """An empty folder to fill; it is gone at the end, whatever happened.
@@ -32,7 +39,6 @@ def staging(repository: Path, name: str) -> Iterator[Path]:
     Raises RepositoryUnwritable for every failure of the file system within.
     """
     with _translated(repository):
-        repository.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(repository)
         outer = Path(tempfile.mkdtemp(prefix=PREFIX, dir=repository))
         lock = _locked(outer)

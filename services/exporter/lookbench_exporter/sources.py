@@ -47,8 +47,7 @@ def resolve(text: str, revision: str | None, hub_files: Sequence[str]) -> Resolv
     Raises SourceNotFound, SourceInvalid (also for a revision of what has none),
     SourceUnreachable.
     """
-    local = Path(text).expanduser()
-    if not text.startswith(PACKAGE_PREFIX) and not local.exists() and _looks_like_hub(text):
+    if is_hub_id(text):
         return _from_hub(text, revision, hub_files)
     if revision is not None:
         raise SourceInvalid(
@@ -58,14 +57,16 @@ def resolve(text: str, revision: str | None, hub_files: Sequence[str]) -> Resolv
         )
     if text.startswith(PACKAGE_PREFIX):
         return _from_package(text.removeprefix(PACKAGE_PREFIX))
+    local = Path(text).expanduser()
     if not local.exists():
         raise SourceNotFound(f"{text} does not exist; check the path", source=text)
     return ResolvedSource("folder", text, local)
 
 
-def _looks_like_hub(text: str) -> bool:
+def is_hub_id(text: str) -> bool:
+    """Whether a source means the hub: written like an id, and nothing local has the name."""
     is_path = text.startswith((".", "~", "/")) or text.endswith((".pth", ".safetensors"))
-    return not is_path and _HUB_ID.fullmatch(text) is not None
+    return not is_path and _HUB_ID.fullmatch(text) is not None and not Path(text).exists()
 
 
 def _from_package(name: str) -> ResolvedSource:
