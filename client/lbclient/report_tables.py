@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lbclient.names import short
-from lbclient.tables import NONE, count, plain_table, system_text
+from lbclient.tables import NONE, count, counted, plain_table, system_text
 from lookbench.v1.run_pb2 import MetricValue, QueryResult, Report, SubsetSummary
 
 _REJECTED_SHOWN = 10
@@ -62,25 +62,31 @@ def metric_matrix(values: Sequence[MetricValue]) -> Table:
 
 
 def _counts(values: Sequence[MetricValue], sizes: SubsetSummary | None) -> str:
-    parts = [f"{count(max(value.query_count for value in values))} queries in the mean"]
+    parts = [_queries(max(value.query_count for value in values)) + " in the mean"]
     if sizes is not None:
         noise = f", {count(sizes.noise_count)} of them noise" if sizes.noise_count else ""
-        parts.append(f"{count(sizes.item_count)} items{noise}")
+        parts.append(counted(sizes.item_count, "item", "items") + noise)
     without = max(value.no_relevant_count for value in values)
-    parts.append(f"{count(without)} queries without a relevant item")
+    parts.append(_queries(without) + " without a relevant item")
     if sizes is not None and sizes.tied_query_count:
-        parts.append(f"{count(sizes.tied_query_count)} queries with tied scores")
+        parts.append(_queries(sizes.tied_query_count) + " with tied scores")
     return "; ".join(parts)
+
+
+def _queries(number: int) -> str:
+    return counted(number, "query", "queries")
 
 
 def _remarks(report: Report) -> list[str]:
     lines = [f"Note: {note}" for note in report.notes]
     if report.truncated_count:
-        lines.append(f"{count(report.truncated_count)} texts were longer than the model accepts.")
+        texts = counted(report.truncated_count, "text was", "texts were")
+        lines.append(f"{texts} longer than the model accepts.")
     if report.duplicate_group_count:
-        lines.append(f"{count(report.duplicate_group_count)} groups of items have equal content.")
+        groups = counted(report.duplicate_group_count, "group", "groups")
+        lines.append(f"Items with equal content: {groups}.")
     if report.rejected_count:
-        lines.append(f"{count(report.rejected_count)} rows were rejected:")
+        lines.append(counted(report.rejected_count, "row was", "rows were") + " rejected:")
         shown = report.rejected[:_REJECTED_SHOWN]
         lines += [f"  {r.collection} row {r.row} ({r.id}): {r.message}" for r in shown]
         hidden = report.rejected_count - len(shown)
@@ -96,12 +102,14 @@ def results_table(
     A star marks an item that is relevant by `judgement`.
     """
     heads = [f"{metric}@{cutoff}" for metric, cutoff in metrics]
-    table = plain_table("subset", "query", "best items (* relevant)", *heads, numeric=heads)
+    names = [result.query_id for result in results]
+    columns = ("query", "subset", "best items (* relevant)", *heads)
+    table = plain_table(*columns, numeric=heads, names=names)
     for result in results:
         values = (query_value(result, judgement, *metric) for metric in metrics)
         table.add_row(
-            result.subset,
             result.query_id,
+            result.subset,
             _best_items(result, judgement),
             *(NONE if value is None else f"{value:.4f}" for value in values),
         )

@@ -16,15 +16,21 @@ from lookbench.v1.run_pb2 import Run, System
 
 _STATE_STYLE = {"SUCCEEDED": "green", "READY": "green", "FAILED": "red", "CANCELLED": "yellow"}
 NONE = "-"
+_UNBROKEN = 40
+"""Names up to this long are not folded, so that they can be copied."""
 
 
-def plain_table(*columns: str, numeric: Iterable[str] = ()) -> Table:
-    """An empty table with a rule under its head; long cells are folded, never cut."""
+def plain_table(*columns: str, numeric: Iterable[str] = (), names: Iterable[str] = ()) -> Table:
+    """An empty table with a rule under its head; long cells are folded, never cut.
+
+    names: what the first column will hold; these stay on one line where they can.
+    """
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     right = set(numeric)
     for column in columns:
         justify = "right" if column in right else "left"
         table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    table.columns[0].no_wrap = 0 < max(map(len, names), default=0) <= _UNBROKEN
     return table
 
 
@@ -36,6 +42,11 @@ def state_text(name: str) -> Text:
 def count(number: int) -> str:
     """`4,000`."""
     return f"{number:,}"
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """`1 query`, `4,000 queries`."""
+    return f"{count(number)} {one if number == 1 else many}"
 
 
 def local_time(stamp: Timestamp) -> str:
@@ -88,8 +99,10 @@ def state_name(run: Run) -> str:
 
 def runs_table(runs: Iterable[Run]) -> Table:
     """One run a row."""
-    table = plain_table("run", "state", "system", "benchmark", "created", "note")
-    for run in runs:
+    listed = list(runs)
+    names = [short(run.name) for run in listed]
+    table = plain_table("run", "state", "system", "benchmark", "created", "note", names=names)
+    for run in listed:
         table.add_row(
             short(run.name),
             state_text(state_name(run)),
@@ -130,8 +143,10 @@ def run_fields(run: Run) -> Table:
 def benchmarks_table(benchmarks: Iterable[Benchmark]) -> Table:
     """One benchmark a row; queries and items of all subsets."""
     numeric = ("subsets", "queries", "items", "rejected")
-    table = plain_table("benchmark", "state", "kind", *numeric, numeric=numeric)
-    for benchmark in benchmarks:
+    listed = list(benchmarks)
+    names = [short(benchmark.name) for benchmark in listed]
+    table = plain_table("benchmark", "state", "kind", *numeric, numeric=numeric, names=names)
+    for benchmark in listed:
         table.add_row(
             short(benchmark.name),
             state_text(Benchmark.State.Name(benchmark.state)),
@@ -166,7 +181,10 @@ def benchmark_parts(benchmark: Benchmark) -> Sequence[RenderableType]:
             ("kind", modalities(benchmark)),
             ("source", f"{benchmark.format} {benchmark.source_path}".strip()),
             ("digest", benchmark.digest),
-            ("duplicates", f"{count(benchmark.duplicate_group_count)} groups of equal content"),
+            (
+                "duplicates",
+                counted(benchmark.duplicate_group_count, "group", "groups") + " of equal content",
+            ),
         ]
     )
     subsets = plain_table(
@@ -188,8 +206,11 @@ def benchmark_parts(benchmark: Benchmark) -> Sequence[RenderableType]:
 
 def models_table(models: Iterable[Model]) -> Table:
     """One model a row."""
-    table = plain_table("model", "ready", "kind", "dim", "presets", "source", numeric=("dim",))
-    for model in models:
+    listed = list(models)
+    columns = ("model", "ready", "kind", "dim", "presets", "source")
+    names = [short(model.name) for model in listed]
+    table = plain_table(*columns, numeric=("dim",), names=names)
+    for model in listed:
         table.add_row(
             short(model.name),
             Text("yes", style="green") if model.ready else Text(f"no: {model.problem}", "red"),

@@ -159,9 +159,12 @@ def _wait_until_ready(
         raise StackError(f"Triton could load no model: {problems}")
     say(f"Triton serves {', '.join(ready)} ({time.monotonic() - began:.1f} s)")
     _wait(children, end, "the evaluator", lambda: _serving(plan, ""))
-    _wait(children, end, "the evaluator's connection to Triton", lambda: _serving(plan, "triton"))
+    failed = tuple(model for model in models if not model.ready)
+    if not failed:  # With a model missing, that health name rightly stays down.
+        connection = "the evaluator's connection to Triton"
+        _wait(children, end, connection, lambda: _serving(plan, "triton"))
     say(f"evaluator answers ({time.monotonic() - began:.1f} s)")
-    return tuple(model for model in models if not model.ready)
+    return failed
 
 
 def _loaded_models(plan: Plan) -> list[ServedModel] | None:

@@ -227,10 +227,13 @@ def test_stack_that_does_not_become_ready_is_stopped_again(run, home, up):
 
 def test_model_that_cannot_be_loaded_is_named_while_the_others_are_served(run, home, up):
     add_model(home, "a-bad-one")
-    code, _, err = run(*up, FAKE_TRITON="corrupt")
+    code, _, err = run(*up, FAKE_TRITON="corrupt", FAKE_EVALUATOR="blind")
     assert code == 0
     assert "warning: Triton could not load a-bad-one: bad graph" in err
     assert "Triton serves m" in err
+    code, out, _ = run("status")
+    assert code == 3
+    assert "no: bad graph" in out
 
 
 def test_stack_without_any_model_is_refused(run, home, up):

@@ -63,7 +63,7 @@ def test_duplicates_and_truncated_texts_are_told(report, printed):
     report.duplicate_group_count = 1
     report.truncated_count = 7
     text = printed(*report_parts(report))
-    assert "1 groups of items have equal content" in text
+    assert "Items with equal content: 1 group." in text
     assert "7 texts were longer than the model accepts" in text
 
 
@@ -75,7 +75,7 @@ def test_zero_is_not_an_absent_value():
 
 def test_results_mark_relevant_items(query_result, printed):
     text = printed(results_table([query_result("q7", 1.0)], "item", [("hit", 1)]))
-    assert text.splitlines()[2].split() == ["main", "q7", "i0", "0.900*,", "i1", "0.800", "1.0000"]
+    assert text.splitlines()[2].split() == ["q7", "main", "i0", "0.900*,", "i1", "0.800", "1.0000"]
 
 
 def test_values_of_a_query(query_result):

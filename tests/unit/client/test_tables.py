@@ -37,16 +37,35 @@ def test_state_that_this_client_does_not_know_is_shown_by_number():
     assert tables.state_name(Run(state=17)) == "STATE 17"
 
 
-def test_runs_stand_one_a_row_and_ids_are_never_cut(printed):
-    long_id = "a" * 63
+def test_names_that_can_be_copied_stay_on_one_line_at_80_columns(printed):
     runs = [
-        Run(name=f"runs/{long_id}", state=Run.FAILED, system=System(dense=dense("clip"))),
-        Run(name="runs/b", state=Run.SUCCEEDED),
+        Run(
+            name="runs/run-c5e48437def1",
+            state=Run.SUCCEEDED,
+            system=System(dense=dense("efficientnet-lite0")),
+            benchmark="benchmarks/fashion-mnist",
+            create_time=Timestamp(seconds=1_700_000_000),
+            display_name="a note that is longer than the room that is left for it",
+        )
     ]
+    narrow = printed(tables.runs_table(runs), width=80)
+    wide = printed(tables.runs_table(runs), width=300)
+    assert "run-c5e48437def1" in narrow
+    assert max(map(len, narrow.splitlines())) <= 80
+    letters = [sorted(filter(str.isalnum, text)) for text in (narrow, wide)]
+    assert letters[0] == letters[1]  # folded, not cut
+
+
+def test_longest_name_is_folded_and_never_cut(printed):
+    runs = [Run(name=f"runs/{'a' * 63}", state=Run.FAILED, system=System(dense=dense("clip")))]
     text = printed(tables.runs_table(runs), width=80)
-    assert text.replace("\n", "").replace(" ", "").count("a" * 5) > 0
-    assert sum(line.count("a") for line in text.splitlines()[2:]) >= 63
+    assert sum(line[:40].count("a") for line in text.splitlines()[2:]) >= 63
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_one_is_singular():
+    assert tables.counted(1, "query", "queries") == "1 query"
+    assert tables.counted(4000, "query", "queries") == "4,000 queries"
 
 
 def test_text_that_looks_like_markup_is_shown_as_it_is(printed):
