@@ -96,7 +96,7 @@ def _extras(place: Place) -> Iterator[Finding]:
                 f"packages of {extra}",
                 severity,
                 "not installed: " + ", ".join(missing),
-                extras.install_command(extra),
+                f"{extras.install_command(extra)}   (in a clone of the repository; or: make setup)",
             )
         else:
             yield Finding(f"packages of {extra}", "ok", "installed")

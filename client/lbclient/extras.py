@@ -46,5 +46,5 @@ def missing(extra: str) -> list[str]:
 
 
 def install_command(*extras: str) -> str:
-    """The pip command that installs `extras`."""
-    return f"pip install 'lookbench-services[{','.join(extras)}]'"
+    """The command that installs `extras`, run in a clone of the repository."""
+    return f"pip install -e '.[{','.join(extras)}]'"

@@ -110,12 +110,12 @@ def up(
 
 
 def _require_packages() -> None:
-    lacking = [extra for extra in ("evaluator", "triton") if extras.missing(extra)]
+    needed = ("evaluator", "triton")
+    lacking = sorted({name for extra in needed for name in extras.missing(extra)})
     if lacking:
-        names = ", ".join(name for extra in lacking for name in extras.missing(extra))
         raise StackError(
-            f"the local stack needs packages that are not installed ({names}); "
-            f"install them: {extras.install_command('evaluator', 'triton')}"
+            f"the local stack needs packages that are not installed ({', '.join(lacking)}); "
+            f"in a clone of the repository run: {extras.install_command(*needed)}"
         )
 
 

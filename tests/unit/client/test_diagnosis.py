@@ -23,7 +23,7 @@ def test_missing_packages_are_named_with_the_command(place, monkeypatch):
     assert findings["packages of evaluator"].status == "ok"
     exporter = findings["packages of exporter"]
     assert (exporter.status, exporter.detail) == ("warning", "not installed: torch")
-    assert exporter.fix == "pip install 'lookbench-services[exporter]'"
+    assert exporter.fix.startswith("pip install -e '.[exporter]' ")
 
 
 def test_missing_libpython_is_named_with_the_command(place, monkeypatch):

@@ -20,4 +20,4 @@ def test_packages_are_those_of_the_distribution(extra):
 def test_missing_module_is_found_out_without_importing(monkeypatch):
     monkeypatch.setitem(extras.MODULES, "x", {"absent-package": "absent_module", "click": "click"})
     assert extras.missing("x") == ["absent-package"]
-    assert extras.install_command("a", "b") == "pip install 'lookbench-services[a,b]'"
+    assert extras.install_command("a", "b") == "pip install -e '.[a,b]'"
