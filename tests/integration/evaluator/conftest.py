@@ -49,7 +49,10 @@ class Evaluator:
                 stderr=log,
             )
         self.channel = grpc.insecure_channel(f"127.0.0.1:{self.port}")
-        grpc.channel_ready_future(self.channel).result(timeout=30)
+        ready = grpc.channel_ready_future(self.channel)
+        while not ready.done():
+            assert self.process.poll() is None, self.log_file.read_text()
+            time.sleep(0.05)
         self.stub = EvaluationServiceStub(self.channel)
 
     def end(self, *, kill: bool = False) -> int:
