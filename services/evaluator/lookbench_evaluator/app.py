@@ -87,6 +87,7 @@ async def _serving(
         _announce(settings)
         yield runs
     finally:
+        watcher.stop()
         await queue.stop()
         await benchmarks.stop()
         await server.stop(settings.drain_s)

@@ -195,6 +195,14 @@ class StoreUnavailable(LookbenchError):
     retryable = True
 
 
+class ShuttingDown(LookbenchError):
+    """The evaluator is stopping; what it was doing goes on after its next start."""
+
+    code = "UNAVAILABLE"
+    reason = "SHUTTING_DOWN"
+    retryable = True
+
+
 class PortInUse(LookbenchError):
     """The address to listen on is taken."""
 

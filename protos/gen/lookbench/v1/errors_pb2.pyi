@@ -38,6 +38,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     INFERENCE_FAILED: _ClassVar[ErrorReason]
     BENCHMARK_IN_USE: _ClassVar[ErrorReason]
     PORT_IN_USE: _ClassVar[ErrorReason]
+    SHUTTING_DOWN: _ClassVar[ErrorReason]
     EXPORT_REFUSED: _ClassVar[ErrorReason]
     SOURCE_INVALID: _ClassVar[ErrorReason]
     SOURCE_UNREACHABLE: _ClassVar[ErrorReason]
@@ -77,6 +78,7 @@ BENCHMARK_ALREADY_EXISTS: ErrorReason
 INFERENCE_FAILED: ErrorReason
 BENCHMARK_IN_USE: ErrorReason
 PORT_IN_USE: ErrorReason
+SHUTTING_DOWN: ErrorReason
 EXPORT_REFUSED: ErrorReason
 SOURCE_INVALID: ErrorReason
 SOURCE_UNREACHABLE: ErrorReason

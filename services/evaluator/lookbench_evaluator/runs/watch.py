@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 
+from lookbench_evaluator.errors import ShuttingDown
 from lookbench_evaluator.runs.model import Run
 
 MIN_INTERVAL_S = 0.25
@@ -15,6 +16,13 @@ class RunWatch:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._watchers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Ends all watching with ShuttingDown, so that it does not hold up the server's end."""
+        self._stopping = True
+        for event in [event for events in self._watchers.values() for event in events]:
+            event.set()
 
     def notify(self, run: Run) -> None:
         """Tells the watchers, from any thread."""
@@ -29,7 +37,7 @@ class RunWatch:
         """The run as it is now, then after changes, until it has ended.
 
         Each has a larger revision than the one before; changes closer together
-        than MIN_INTERVAL_S are told as one.
+        than MIN_INTERVAL_S are told as one. Raises ShuttingDown.
         """
         changed = asyncio.Event()
         self._watchers[run_id].add(changed)
@@ -44,6 +52,11 @@ class RunWatch:
                 if run.state.terminal:
                     return
                 await changed.wait()
+                if self._stopping:
+                    raise ShuttingDown(
+                        f"the evaluator is stopping; watch runs/{run_id} again when it is back",
+                        name=f"runs/{run_id}",
+                    )
                 await asyncio.sleep(MIN_INTERVAL_S)
         finally:
             self._watchers[run_id].discard(changed)

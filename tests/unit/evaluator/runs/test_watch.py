@@ -2,6 +2,9 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
+from lookbench_evaluator.errors import ShuttingDown
 from lookbench_evaluator.runs import watch
 from lookbench_evaluator.runs.model import Dense, Encoder, Run, Specification, State, System
 from lookbench_evaluator.runs.watch import RunWatch
@@ -56,3 +59,12 @@ async def test_a_change_of_another_run_tells_nothing(monkeypatch):
     watcher.notify(stored.run)
     assert (await anext(stream)).revision == 2
     await stream.aclose()
+
+
+async def test_watching_ends_when_the_evaluator_stops():
+    watcher, stored = RunWatch(), Stored(a_run(1, State.RUNNING))
+    stream = watcher.follow("a", stored.get)
+    await anext(stream)
+    watcher.stop()
+    with pytest.raises(ShuttingDown, match="watch runs/a again"):
+        await anext(stream)
