@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+
 from lookbench_metrics.judged import Judged
 
 Judge = Callable[..., Judged]

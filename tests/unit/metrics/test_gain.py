@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from lookbench_metrics.gain import normalised
 
 # 1 / log2(i + 1) for ranks 1 to 5.

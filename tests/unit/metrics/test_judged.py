@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from lookbench_metrics.errors import InvalidCutoff, InvalidGrades
 from lookbench_metrics.judged import Judged
 

@@ -1,4 +1,5 @@
 import pytest
+
 from lookbench_metrics.errors import ConflictingGrades, InvalidGrades
 from lookbench_metrics.judgements import collect
 

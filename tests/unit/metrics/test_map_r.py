@@ -1,4 +1,5 @@
 import pytest
+
 from lookbench_metrics import map_r
 
 

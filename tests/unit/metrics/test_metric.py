@@ -1,4 +1,5 @@
 import pytest
+
 from lookbench_metrics.errors import InvalidCutoff
 from lookbench_metrics.registry import METRICS
 

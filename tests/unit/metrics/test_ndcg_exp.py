@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from lookbench_metrics import ndcg_exp
 from lookbench_metrics.errors import InvalidGrades
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 from ir_measures import AP, RR, P, R, Success, nDCG
+
 from lookbench_metrics.judged import Judged
 from lookbench_metrics.judgements import Judgements, collect
 from lookbench_metrics.registry import METRICS, evaluate

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lookbench_metrics.judged import Judged
 from lookbench_metrics.registry import METRICS, evaluate
 

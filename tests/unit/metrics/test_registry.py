@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from lookbench_metrics.errors import InvalidCutoff, UnknownMetric
 from lookbench_metrics.registry import METRICS, evaluate, find, parse
 

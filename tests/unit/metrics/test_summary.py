@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from lookbench_metrics.errors import InvalidAverage
 from lookbench_metrics.summary import Mean, Overall, mean, overall
 

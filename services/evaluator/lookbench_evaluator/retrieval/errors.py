@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
 from lookbench_core.errors import LookbenchError
 
 Side = Literal["query", "gallery"]

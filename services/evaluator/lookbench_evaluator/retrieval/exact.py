@@ -6,33 +6,34 @@ slow, so float32 finds the candidates and float64 decides.
 
 Why no item is lost. Let u = 2^-24 and q, x two vectors of dimension D, and c
 their cosine. What is multiplied in float32 are q' and x': a unit vector rounded
-to float32, or a given vector whose norm is within 2^-20 of 1. So |q'.x' - c| <=
-2^-19 + 2^-38. A dot product in float32, in any order, with or without fused
-multiply-add, is off by at most g |q'| |x'| with g = D u / (1 - D u) (Higham,
-Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1). Hence the
-product s satisfies |s - c| <= e with e = 1.01 g + 2^-18, where the slack covers
-the second-order terms, denormals and the float64 rounding below.
+to float32, or a given vector that passed for one. A dot product in float32, in
+any order, with or without fused multiply-add, is off by at most g |q'| |x'| with
+g = D u / (1 - D u) (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
+ed., section 3.1). A vector passes if its squared norm, in float32, is within
+2^-19 of 1, so if its norm is within g / 2 + 2^-20 of 1. Hence the product s
+satisfies |s - c| <= e with e = 2.02 g + 2^-18: g for the product, g / 2 for each
+norm, and slack for second-order terms, denormals and the float64 rounding below.
 
-- A query that has k items already, the worst with score m / 10^6, can only be
-  changed by an item with a rounded score of at least that, so one with
-  c >= (m - 0.5) / 10^6, so one with s >= (m - 0.5) / 10^6 - e.
-- A query that has not: let t be the k-th largest s within a tile. Those k items
-  have c >= t - e. An item with s < t - 2 e - 10^-6 has c < t - e - 10^-6, whose
-  rounded score is smaller than theirs: it is not among the k best.
+Let t be a number that k products of a query reach. Those k items have c >= t - e.
+An item with s < t - 2 e - 10^-6 has c < t - e - 10^-6, so its rounded score is
+smaller than theirs: it is not among the k best. As t rises while the gallery
+goes by, candidates are weighed once more before they are scored.
 
-Everything else is scored in float64. There the products of float32 components
+What remains is scored in float64. There the products of float32 components
 are exact and the order of the sum depends on D alone, so a pair's score depends
 on the pair alone: not on blocks, threads or the order of the gallery.
 
-Memory: the k best keys of each query, plus some 30 MB a tile; 200 MB where all
-items are equally good, which a matrix product in float64 keeps quick as well.
-Time is linear in the gallery.
+Memory: the k best keys of each query, a block of the gallery, and 50 MB; 500 MB
+where all items are equally good, which a matrix product in float64 keeps quick
+as well. Time is linear in the gallery.
 """
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-
-PARTS = 2
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -51,19 +52,23 @@ from lookbench_evaluator.retrieval.vectors import (
     check_usable,
     check_vectors,
     chunks,
+    cosines,
     directions,
-    dots,
     norms,
-    unusable_rows,
+    squared_norms,
 )
 
 __all__ = ["Ranking", "merge", "rank"]
 
-TILE_ITEMS = 4096
-TILE_QUERIES = 512
-"""A tile's products (8 MB) are compared while they are in the cache."""
+TILE_ITEMS = 8192
+TILE_QUERIES = 1024
+"""Products of one tile (32 MB) lie in one buffer."""
+GROUP_QUERIES = 256
+"""What one thread compares at a time; divides TILE_QUERIES."""
+_MOST_THREADS = TILE_QUERIES // GROUP_QUERIES
+_MOST_PENDING = 1 << 18
 # From this share of a tile on, a matrix product in float64 is quicker than pairs.
-_DENSE = 1 / 64
+_DENSE = 1 / 32
 _LOWEST = -2.0
 """Below any cosine with its error, above the -inf of an excluded item."""
 
@@ -96,23 +101,30 @@ def rank(
         InvalidVectors: shapes or types differ, blocks overlap or leave the
             gallery, tie ranks are no permutation, `k` below 1.
     """
+    check_vectors("query vectors", queries)
     if k < 1:
         raise InvalidVectors(f"depth {k} is below 1", k=k)
     if len(tie_rank) == 0:
         raise EmptyGallery
-    search = _Search(queries, TotalOrder.of(tie_rank), k, exclude)
+    order = TotalOrder.of(tie_rank)
+    excluded = _checked_exclusions(exclude, len(queries), len(tie_rank))
     covered = np.zeros(len(tie_rank), dtype=np.bool_)
-    for start, tile in _tiles(blocks, queries.shape[1]):
-        _cover(covered, start, len(tile))
-        search.add(start, tile)
-    return search.ranking(int(covered.sum()))
+    with _Search(np.ascontiguousarray(queries), order, k, excluded) as search:
+        for start, block in blocks:
+            check_vectors("gallery vectors", block, queries.shape[1])
+            _cover(covered, start, len(block))
+            search.add(start, np.ascontiguousarray(block))
+        return search.ranking(int(covered.sum()))
 
 
-def _tiles(blocks: Iterable[Block], dimension: int) -> Iterator[Block]:
-    for start, block in blocks:
-        check_vectors("gallery vectors", block, dimension)
-        for rows in chunks(len(block), TILE_ITEMS):
-            yield start + rows.start, np.ascontiguousarray(block[rows])
+def _checked_exclusions(exclude: Ints | None, query_count: int, item_count: int) -> Ints:
+    if exclude is None:
+        return np.empty((query_count, 0), dtype=np.int64)
+    check_shape("excluded rows", exclude, (query_count, None))
+    largest = exclude.max(initial=-1)
+    if largest >= item_count:
+        raise InvalidVectors(f"excluded row {largest} is outside a gallery of {item_count}")
+    return exclude
 
 
 def _cover(covered: npt.NDArray[np.bool_], start: int, count: int) -> None:
@@ -130,140 +142,204 @@ def _cover(covered: npt.NDArray[np.bool_], start: int, count: int) -> None:
 def float32_error(dimension: int) -> float:
     """Bound e of the module's docstring: a float32 product's distance from the cosine."""
     unit = dimension * 2.0**-24
-    return 1.01 * unit / (1 - unit) + 2.0**-18
+    return 2.02 * unit / (1 - unit) + 2.0**-18
+
+
+@dataclass(frozen=True, eq=False)
+class _Tile:
+    """Items that are compared at once; `start` is the gallery row of the first."""
+
+    start: int
+    vectors: Vectors
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """Pairs of a query of a group and an item of a tile, with their float32 products."""
+
+    tile: _Tile
+    query: Ints
+    item: Ints
+    product: Vectors
+
+    def reaching(self, limit: Vectors) -> "_Candidates":
+        """Drop pairs below their query's `limit`."""
+        kept = self.product >= limit[self.query]
+        return _Candidates(self.tile, self.query[kept], self.item[kept], self.product[kept])
 
 
 class _Search:
-    """The best keys so far of every query."""
+    """Feeds tiles to groups of queries, some groups at a time."""
 
-    def __init__(self, queries: Vectors, order: TotalOrder, k: int, exclude: Ints | None) -> None:
-        check_vectors("query vectors", queries)
-        self._queries = np.ascontiguousarray(queries)
-        self._norms = norms(self._queries)
-        check_usable("query", self._norms)
-        self._directions = directions(self._queries, self._norms)
-        self._order = order
-        self._error = float32_error(queries.shape[1])
-        self._best = np.full((len(queries), k), NO_KEY, dtype=np.int64)
-        self._excluded = _Exclusions(exclude, len(queries), len(order.tie_rank))
+    def __init__(self, queries: Vectors, order: TotalOrder, k: int, exclude: Ints) -> None:
+        query_norms = norms(queries)
+        check_usable("query", query_norms)
+        self._directions, _ = directions(queries, squared_norms(queries))
+        self._groups = [
+            _Group(queries[rows], query_norms[rows], order, k, exclude[rows])
+            for rows in chunks(len(queries), GROUP_QUERIES)
+        ]
+        self._order, self._k = order, k
         self._unusable: list[Ints] = []
-        self._pool = ThreadPoolExecutor(2)
+        # One buffer for all tiles: fresh pages cost as much as comparing them.
         self._products = np.empty(TILE_QUERIES * TILE_ITEMS, dtype=np.float32)
+        self._pool = ThreadPoolExecutor(min(_MOST_THREADS, len(os.sched_getaffinity(0))))
 
-    def add(self, start: int, tile: Vectors) -> None:
-        """Rank a tile's items among the best; the tile begins at gallery row `start`."""
-        tile_norms = np.concatenate(list(self._pool.map(norms, np.array_split(tile, 2))))
-        bad = unusable_rows(tile_norms)
-        if len(bad):
-            self._unusable.append(bad + start)
-        if self._unusable:  # Nothing will be ranked; the rest is read to name every row.
-            return
-        unit_tile = directions(tile, tile_norms)
-        for rows in chunks(len(self._queries), TILE_QUERIES):
-            products = self._multiply(rows, unit_tile)
-            list(
-                self._pool.map(
-                    lambda part: self._update(
-                        slice(rows.start + part.start, rows.start + part.stop),
-                        products[part],
-                        start,
-                        tile,
-                        tile_norms,
-                    ),
-                    chunks(len(products), -(-len(products) // PARTS)),
-                )
-            )
+    def __enter__(self) -> Self:
+        return self
 
-    def _update(self, rows, products, start, tile, tile_norms):
-        self._excluded.apply(products, rows, start)
-        mask = products >= self._thresholds(rows, products)[:, None]
-        query, item = np.divmod(np.flatnonzero(mask), len(tile))
-        micro = self._micro(rows, query, tile, tile_norms, item)
-        self._keep(rows, query, self._order.keys(micro, item + start))
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def add(self, start: int, block: Vectors) -> None:
+        """Rank a block's items among the best; it begins at gallery row `start`."""
+        parts = np.array_split(block, _MOST_THREADS)
+        squared = np.concatenate(list(self._pool.map(squared_norms, parts)))
+        for rows in chunks(len(block), TILE_ITEMS):
+            items, unusable = directions(block[rows], squared[rows])
+            if len(unusable):
+                self._unusable.append(unusable + start + rows.start)
+            if not self._unusable:  # Else the rest is read only to name every row.
+                self._compare(_Tile(start + rows.start, block[rows]), items)
+        # The block may go once its candidates have their scores.
+        list(self._pool.map(_Group.settle, self._groups))
 
     def ranking(self, item_count: int) -> Ranking:
-        """Return the result, once every tile was added."""
+        """Return the result, once every block was added."""
         if self._unusable:
             raise NonFiniteVectors("gallery", np.sort(np.concatenate(self._unusable)))
         if not item_count:
             raise EmptyGallery
-        return self._order.ranking(self._best, item_count)
+        empty = np.empty((0, self._k), dtype=np.int64)
+        best = np.concatenate([empty, *(group.best for group in self._groups)])
+        return self._order.ranking(best, item_count)
 
-    def _multiply(self, rows: slice, unit_tile: Vectors) -> Vectors:
-        left = self._directions[rows]
-        shape = (len(left), len(unit_tile))
-        # One buffer for all tiles: fresh pages cost as much as comparing them.
-        products = self._products[: shape[0] * shape[1]].reshape(shape)
-        return np.matmul(left, unit_tile.T, out=products)
+    def _compare(self, tile: _Tile, items: Vectors) -> None:
+        for rows in chunks(len(self._directions), TILE_QUERIES):
+            left = self._directions[rows]
+            products = self._products[: len(left) * len(items)].reshape(len(left), len(items))
+            np.matmul(left, items.T, out=products)
+            first = rows.start // GROUP_QUERIES
+            parts = list(chunks(len(left), GROUP_QUERIES))
+            groups = self._groups[first : first + len(parts)]
+            list(self._pool.map(_Group.add, groups, repeat(tile), (products[p] for p in parts)))
 
-    def _thresholds(self, rows: slice, products: Vectors) -> Vectors:
-        """Find the lowest product that may belong to one of the k best, float32 [q]."""
-        worst = self._best[rows, -1]
-        full = worst != NO_KEY
-        floor = (self._order.micro(worst) - 0.5) / MICRO - self._error
-        k = self._best.shape[1]
-        if not full.all() and products.shape[1] >= k:
-            kth = np.partition(products, -k, axis=1)[:, -k]
-            start = kth.astype(np.float64) - 2 * self._error - 1 / MICRO
-        else:
-            start = np.full(len(worst), _LOWEST)
-        limit = np.maximum(np.where(full, floor, start), _LOWEST)
+
+class _Group:
+    """Some queries and the best that they have seen.
+
+    `best` int64 [q, k] holds keys of items with exact scores. `_nearest`
+    float32 [q, k] holds the k largest products so far, negated.
+    """
+
+    def __init__(
+        self, queries: Vectors, query_norms: Floats, order: TotalOrder, k: int, exclude: Ints
+    ) -> None:
+        self._queries, self._norms, self._order = queries, query_norms, order
+        self._margin = 2 * float32_error(queries.shape[1]) + 1 / MICRO
+        self._excluded = _Exclusions(exclude)
+        self._nearest = np.full((len(queries), k), np.inf, dtype=np.float32)
+        self._pending: list[_Candidates] = []
+        self.best = np.full((len(queries), k), NO_KEY, dtype=np.int64)
+
+    def add(self, tile: _Tile, products: Vectors) -> None:
+        """Find the tile's candidates. `products` float32 [q, items] may be overwritten."""
+        self._excluded.apply(products, tile.start)
+        mask = products >= self._limit(products)[:, None]
+        query, item = np.divmod(np.flatnonzero(mask), products.shape[1])
+        found = products[query, item]
+        _keep_least(self._nearest, query, -found)
+        self._pending.append(_Candidates(tile, query, item, found))
+        if sum(len(pairs.query) for pairs in self._pending) > _MOST_PENDING:
+            self.settle()
+
+    def settle(self) -> None:
+        """Score what is pending and keep the best."""
+        limit = self._limit()
+        pending = [pairs.reaching(limit) for pairs in self._pending]
+        self._pending = []
+        keys = [self._keys(pairs) for pairs in pending]
+        query = np.concatenate([np.empty(0, np.int64), *(pairs.query for pairs in pending)])
+        order = np.argsort(query, kind="stable")
+        _keep_least(self.best, query[order], np.concatenate([np.empty(0, np.int64), *keys])[order])
+
+    def _keys(self, pairs: _Candidates) -> Ints:
+        return self._order.keys(self._micro(pairs), pairs.item + pairs.tile.start)
+
+    def _limit(self, products: Vectors | None = None) -> Vectors:
+        """Find the product below which no item is among the k best, float32 [q].
+
+        `products` are those of a tile, which help as long as k were not seen.
+        """
+        kth = -self._nearest[:, -1]
+        if products is not None and np.isinf(kth).any():
+            kth = np.maximum(kth, _reached(products, self.best.shape[1]))
+        limit = np.maximum(kth.astype(np.float64) - self._margin, _LOWEST)
         return np.nextafter(limit.astype(np.float32), np.float32(-np.inf))
 
-    def _micro(
-        self, rows: slice, query: Ints, tile: Vectors, tile_norms: Floats, item: Ints
-    ) -> Ints:
-        """Compute exact scores of candidate pairs in units of 1 / MICRO, int64 [n]."""
-        queries, query_norms = self._queries[rows], self._norms[rows]
-        length = query_norms[query] * tile_norms[item]
-        if len(query) < _DENSE * len(queries) * len(tile):
-            scaled = dots(queries, query, tile, item) / length * MICRO
-            return np.rint(scaled).astype(np.int64)
-        scaled = _all_dots(queries, tile)[query, item] / length * MICRO
+    def _micro(self, pairs: _Candidates) -> Ints:
+        """Compute exact scores of pairs in units of 1 / MICRO, int64 [n]."""
+        query, item, tile = pairs.query, pairs.item, pairs.tile.vectors
+        if len(query) < _DENSE * len(self._queries) * len(tile):
+            micro = MICRO * cosines(self._queries, self._norms, query, tile, item)
+            return np.rint(micro).astype(np.int64)
+        length = self._norms[query] * norms(tile)[item]
+        micro = MICRO * (_all_dots(self._queries, tile)[query, item] / length)
         # A matrix product sums in an order of its own. That matters only next
         # to the middle between two roundings, where pairs decide.
         slack = 4 * (tile.shape[1] + 2) * 2.0**-53 * MICRO
-        doubtful = np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) <= slack)
-        exact = dots(queries, query[doubtful], tile, item[doubtful])
-        scaled[doubtful] = exact / length[doubtful] * MICRO
-        return np.rint(scaled).astype(np.int64)
-
-    def _keep(self, rows: slice, query: Ints, keys: Ints) -> None:
-        """Merge keys, ascending by query, into the best of the queries in `rows`."""
-        best = self._best[rows]
-        k = best.shape[1]
-        counts = np.bincount(query, minlength=len(best))
-        column = np.arange(len(query)) - (np.cumsum(counts) - counts)[query]
-        pool = np.full((len(best), k + int(counts.max(initial=0))), NO_KEY, dtype=np.int64)
-        pool[:, :k] = best
-        pool[query, k + column] = keys
-        pool.partition(k - 1, axis=1)
-        best[:] = pool[:, :k]
+        doubtful = np.flatnonzero(np.abs(micro - np.floor(micro) - 0.5) <= slack)
+        micro[doubtful] = MICRO * cosines(
+            self._queries, self._norms, query[doubtful], tile, item[doubtful]
+        )
+        return np.rint(micro).astype(np.int64)
 
 
 class _Exclusions:
     """Gallery rows that are no candidates, sorted so that a tile finds its own."""
 
-    def __init__(self, exclude: Ints | None, query_count: int, item_count: int) -> None:
-        if exclude is None:
-            exclude = np.empty((query_count, 0), dtype=np.int64)
-        check_shape("excluded rows", exclude, (query_count, None))
-        if exclude.max(initial=-1) >= item_count:
-            raise InvalidVectors(
-                f"excluded row {exclude.max()} is outside a gallery of {item_count}"
-            )
+    def __init__(self, exclude: Ints) -> None:
         query, column = np.nonzero(exclude >= 0)
         item = exclude[query, column]
         order = np.argsort(item, kind="stable")
         self._query, self._item = query[order], item[order]
 
-    def apply(self, products: Vectors, rows: slice, start: int) -> None:
+    def apply(self, products: Vectors, start: int) -> None:
         """Set products of excluded pairs to -inf; the tile begins at row `start`."""
         first, last = np.searchsorted(self._item, (start, start + products.shape[1]))
-        query = self._query[first:last]
-        inside = (query >= rows.start) & (query < rows.stop)
-        item = self._item[first:last][inside] - start
-        products[query[inside] - rows.start, item] = -np.inf
+        products[self._query[first:last], self._item[first:last] - start] = -np.inf
+
+
+def _reached(products: Vectors, k: int) -> Vectors:
+    """Find a number that k products of each query reach, float32 [q]; -inf if there are too few.
+
+    The k-th largest of the maxima of disjoint sets of items: as good as the
+    k-th largest product unless two of the largest are in one set.
+    """
+    q, count = products.shape
+    if count < k:
+        return np.full(q, -np.inf, dtype=np.float32)
+    size = max(1, min(16, count // (4 * k)))
+    sets = count // size
+    maxima: Vectors = products[:, : size * sets].reshape(q, size, sets).max(axis=1)
+    return np.partition(maxima, -k, axis=1)[:, -k]
+
+
+def _keep_least(best: npt.NDArray[Any], query: Ints, values: npt.NDArray[Any]) -> None:
+    """Merge `values`, ascending by `query`, into the k least of each query, in place.
+
+    The last column of `best` [q, k] is the largest of its row, before and after.
+    """
+    k = best.shape[1]
+    counts = np.bincount(query, minlength=len(best))
+    column = k + np.arange(len(query)) - (np.cumsum(counts) - counts)[query]
+    widest = k + int(counts.max(initial=0))
+    # Filled up with the row's largest, which cannot push out anything smaller.
+    pool = np.broadcast_to(best[:, -1:], (len(best), widest)).copy()
+    pool[:, :k] = best
+    pool[query, column] = values
+    pool.partition(k - 1, axis=1)
+    best[:] = pool[:, :k]
 
 
 def _all_dots(queries: Vectors, tile: Vectors) -> Floats:

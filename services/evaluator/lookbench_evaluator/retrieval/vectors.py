@@ -20,8 +20,8 @@ Ints = npt.NDArray[np.int64]
 # Float64 copies of so many numbers (768 KB) stay in a core's cache and come from
 # memory that the process has already.
 _CHUNK_NUMBERS = 98304
-UNIT_TOLERANCE = 2.0**-20
-"""How far a row's norm may be from 1 and still be taken as a unit vector."""
+UNIT_TOLERANCE = 2.0**-19
+"""How far a row's `squared_norms` may be from 1 and the row still be a unit vector."""
 
 
 def norms(vectors: Vectors) -> Floats:
@@ -40,22 +40,26 @@ def norms(vectors: Vectors) -> Floats:
     return result
 
 
-def dots(left: Vectors, left_rows: Ints, right: Vectors, right_rows: Ints) -> Floats:
-    """Compute dot products of pairs of rows in float64, [n].
+def cosines(
+    left: Vectors, left_norms: Floats, left_rows: Ints, right: Vectors, right_rows: Ints
+) -> Floats:
+    """Compute the cosine of pairs of rows in float64, [n]; `left_norms` are `norms(left)`.
 
-    As in `norms`, products are exact and the order of the sum depends on D
+    As in `norms`, products are exact and the order of the sums depends on D
     alone: the value of a pair does not depend on the company it is in.
     """
     result = np.empty(len(left_rows))
     for part in chunks(len(left_rows), _chunk_rows(left)):
-        products = left[left_rows[part]].astype(np.float64)
-        products *= right[right_rows[part]]
-        result[part] = products.sum(axis=1)
+        picked = right[right_rows[part]].astype(np.float64)
+        products = left[left_rows[part]] * picked
+        picked *= picked
+        length = left_norms[left_rows[part]] * np.sqrt(picked.sum(axis=1))
+        result[part] = products.sum(axis=1) / length
     return result
 
 
 def _chunk_rows(vectors: Vectors) -> int:
-    return max(16, _CHUNK_NUMBERS // vectors.shape[1])
+    return max(16, _CHUNK_NUMBERS // int(vectors.shape[1]))
 
 
 def chunks(count: int, size: int) -> Iterator[slice]:
@@ -76,20 +80,31 @@ def check_usable(side: Side, norm: Floats) -> None:
         raise NonFiniteVectors(side, rows)
 
 
-def directions(vectors: Vectors, norm: Floats) -> Vectors:
-    """Keep rows within UNIT_TOLERANCE of norm 1, divide others by their norm.
+def squared_norms(vectors: Vectors) -> Vectors:
+    """Compute squared L2 norms quickly in float32, [N]: good enough to recognise unit vectors."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared: Vectors = np.einsum("ij,ij->i", vectors, vectors)
+    return squared
 
-    Returns float32 [N, D]; `vectors` itself, not a copy, if nothing has to be
-    divided.
+
+def directions(vectors: Vectors, squared: Vectors) -> tuple[Vectors, Ints]:
+    """Divide rows by their norm unless `squared` float32 [N] says that they are unit vectors.
+
+    Returns:
+        float32 [N, D], `vectors` itself if nothing was to be divided; and the
+        rows without a direction (NaN, Inf or zero), int64, ascending.
     """
-    rows = np.flatnonzero(np.abs(norm - 1.0) > UNIT_TOLERANCE)
+    rows = np.flatnonzero(~(np.abs(squared - 1) <= UNIT_TOLERANCE))
     if not len(rows):
-        return vectors
+        return vectors, rows
+    odd = vectors[rows]
+    norm = norms(odd)
+    unusable = unusable_rows(norm)
+    norm[unusable] = 1.0
     result = np.array(vectors)
     for part in chunks(len(rows), _chunk_rows(vectors)):
-        picked = rows[part]
-        result[picked] = vectors[picked].astype(np.float64) / norm[picked, None]
-    return result
+        result[rows[part]] = odd[part].astype(np.float64) / norm[part, None]
+    return result, rows[unusable]
 
 
 def shorten(vectors: Vectors, dimension: int, side: Side = "gallery") -> Vectors:

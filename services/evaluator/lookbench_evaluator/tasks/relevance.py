@@ -49,28 +49,33 @@ def _encode(columns: Sequence[Labels], codes: dict[tuple[str | None, ...], int])
 
 
 def judge_equal(
-    ranking: Ranking, query_codes: Ints, item_codes: Ints, exclude: Ints | None = None
+    ranking: Ranking,
+    query_codes: Ints,
+    item_codes: Ints,
+    exclude: Ints | None = None,
+    *,
+    candidate_of: Ints | None = None,
 ) -> Judged:
     """Judge an item relevant (grade 1) if its code is the query's.
 
     Args:
         ranking: of Q queries over a gallery of N items.
         query_codes: int64 [Q] from `label_codes`; NO_LABEL matches nothing.
-        item_codes: int64 [N], or [N, M] with the distinct codes of an item that
-            stands for several, padded with NO_LABEL.
+        item_codes: int64 [N], or [A] where gallery rows stand for A >= N items.
         exclude: int64 [Q, E], what `exact.rank` was given: gallery rows that
             are no candidates, so not among the relevant ones either.
+        candidate_of: int64 [A], the gallery row that stands for each item; a row
+            is relevant if one of its items is. By default every row for itself.
     """
     check_shape("query codes", query_codes, (len(ranking.items),))
-    item_codes = item_codes.reshape(len(item_codes), -1)
-    matches = _matches(item_codes, ranking.items, query_codes)
+    check_shape("item codes", item_codes, (None,))
+    table = _Codes.of(item_codes, candidate_of)
+    matches = table.matches(ranking.items, query_codes)
     labelled = query_codes != NO_LABEL
-    counts = np.bincount(
-        item_codes[item_codes != NO_LABEL], minlength=int(query_codes.max(initial=0)) + 1
-    )
+    counts = np.bincount(table.code, minlength=int(query_codes.max(initial=0)) + 1)
     n_relevant = np.where(labelled, counts[np.maximum(query_codes, 0)], 0)
     if exclude is not None:
-        left_out = _matches(item_codes, _distinct(exclude), query_codes)
+        left_out = table.matches(_distinct(exclude), query_codes)
         n_relevant -= left_out.sum(axis=1)
     return Judged.binary(matches, n_relevant)
 
@@ -105,6 +110,34 @@ def judge_qrels(
         n_relevant=np.bincount(table.query[table.grade >= threshold], minlength=len(grades)),
         threshold=threshold,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    """The distinct pairs of gallery row and code, ascending; rows without a label have none."""
+
+    row: Ints
+    code: Ints
+    span: int
+
+    @classmethod
+    def of(cls, item_codes: Ints, candidate_of: Ints | None) -> Self:
+        rows = np.arange(len(item_codes)) if candidate_of is None else candidate_of
+        span = int(item_codes.max(initial=0)) + 1
+        labelled = item_codes != NO_LABEL
+        pairs = np.unique(rows[labelled] * span + item_codes[labelled])
+        return cls(pairs // span, pairs % span, span)
+
+    def matches(self, rows: Ints, query_codes: Ints) -> Bools:
+        """Where a gallery row [Q, any] has its query's code, bool [Q, any]; never for -1."""
+        known = self.row * self.span + self.code
+        possible = (query_codes != NO_LABEL) & (query_codes < self.span)
+        wanted = rows * self.span + query_codes[:, None]
+        if not len(known):
+            return np.zeros(rows.shape, dtype=np.bool_)
+        place = np.searchsorted(known, wanted).clip(max=len(known) - 1)
+        found: Bools = (rows >= 0) & possible[:, None] & (known[place] == wanted)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,18 +207,6 @@ def _check_judgements(query: Ints, item: Ints, grade: Floats) -> None:
     if (item < 0).any():
         at = int(np.argmax(item < 0))
         raise InvalidVectors(f"query row {query[at]} judges gallery row {item[at]}")
-
-
-def _matches(item_codes: Ints, rows: Ints, query_codes: Ints) -> Bools:
-    """Where a gallery row [Q, any] has its query's code, bool [Q, any].
-
-    -1 stands for no item; as an index it would fetch the last one.
-    """
-    present = (rows >= 0) & (query_codes != NO_LABEL)[:, None]
-    result = np.zeros(rows.shape, dtype=np.bool_)
-    wanted = np.broadcast_to(query_codes[:, None], rows.shape)[present]
-    result[present] = (item_codes[rows[present]] == wanted[:, None]).any(axis=1)
-    return result
 
 
 def _distinct(rows: Ints) -> Ints:

@@ -5,24 +5,27 @@ from lookbench_evaluator.retrieval.errors import InvalidDimension, InvalidVector
 from lookbench_evaluator.retrieval.exact import rank
 from lookbench_evaluator.retrieval.vectors import (
     check_vectors,
+    cosines,
     directions,
-    dots,
     norms,
     shorten,
+    squared_norms,
     unusable_rows,
 )
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 7, 8, 9, 127, 128, 129, 768, 1000])
-def test_a_pair_has_one_dot_product_whatever_its_company(dimension):
+def test_a_pair_has_one_cosine_whatever_its_company(dimension):
     rng = np.random.default_rng(dimension)
     left = rng.standard_normal((600, dimension)).astype(np.float32)
     right = rng.standard_normal((600, dimension)).astype(np.float32)
-    rows = np.arange(600)
-    together = dots(left, rows, right, rows)
-    alone = [dots(left[i : i + 1], rows[:1], right[i : i + 1], rows[:1])[0] for i in rows]
-    assert together.tolist() == alone
-    assert norms(left).tolist() == [norms(left[i : i + 1])[0] for i in rows]
+    rows, first = np.arange(600), np.zeros(1, dtype=np.int64)
+    lengths = norms(left)
+    together = cosines(left, lengths, rows, right, rows)
+    for i in rows:
+        x, y, length = left[i : i + 1], right[i : i + 1], lengths[i : i + 1]
+        assert norms(x) == length
+        assert cosines(x, length, first, y, first) == together[i]
 
 
 def test_norms_neither_overflow_nor_vanish():
@@ -38,14 +41,22 @@ def test_rows_without_direction_are_found():
 
 def test_unit_rows_are_kept_as_they_are():
     x = np.eye(3, dtype=np.float32)
-    assert directions(x, norms(x)) is x
+    result, unusable = directions(x, squared_norms(x))
+    assert result is x
+    assert unusable.tolist() == []
 
 
 def test_other_rows_are_divided_by_their_norm():
-    x = np.array([[1, 0], [3, 4], [1e-45, 0]], dtype=np.float32)
-    result = directions(x, norms(x))
-    np.testing.assert_allclose(result, [[1, 0], [0.6, 0.8], [1, 0]], rtol=1e-6)
+    x = np.array([[1, 0], [3, 4], [1e-45, 0], [3e38, 3e38]], dtype=np.float32)
+    result, unusable = directions(x, squared_norms(x))
+    np.testing.assert_allclose(result, [[1, 0], [0.6, 0.8], [1, 0], [0.5**0.5] * 2], rtol=1e-6)
     assert x[1].tolist() == [3, 4]
+    assert unusable.tolist() == []
+
+
+def test_rows_that_cannot_be_divided_are_named():
+    x = np.array([[0, 0], [2, 0], [np.nan, 1], [1, 0], [np.inf, 0]], dtype=np.float32)
+    assert directions(x, squared_norms(x))[1].tolist() == [0, 2, 4]
 
 
 QUERY = np.array([[0.6, 0, 0.8]], dtype=np.float32)

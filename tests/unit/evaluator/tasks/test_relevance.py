@@ -77,6 +77,17 @@ class TestEqual:
         judged = judge_equal(ranking_of([[2, 3]]), codes(5), codes(5, 6, 5, 5), exclude)
         assert judged.n_relevant.tolist() == [2]
 
+    def test_a_row_that_stands_for_several_items_is_relevant_if_one_of_them_is(self):
+        """Rows 0 and 1 stand for items (0, 2) and (1, 3, 4); both of the latter have code 7."""
+        judged = judge_equal(
+            ranking_of([[0, 1], [1, 0], [0, 1]]),
+            codes(7, 5, 8),
+            codes(5, 7, 6, NO_LABEL, 7),
+            candidate_of=np.array([0, 1, 0, 1, 1]),
+        )
+        assert judged.grades.tolist() == [[0, 1], [0, 1], [0, 0]]
+        assert judged.n_relevant.tolist() == [1, 1, 0]
+
     def test_codes_must_be_those_of_the_queries(self):
         with pytest.raises(InvalidVectors, match="query codes"):
             judge_equal(ranking_of([[0]]), codes(1, 2), codes(1))
