@@ -1,8 +1,8 @@
 """The contract follows the AIPs that the design names."""
 
 import pytest
-
 from google.api import field_behavior_pb2
+
 from lookbench.v1 import evaluation_service_pb2, run_pb2
 
 SERVICE = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]

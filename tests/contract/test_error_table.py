@@ -13,7 +13,7 @@ CLASSES = PAGE["error_classes"]()
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_an_error_names_a_known_code_and_reason(kind):
-    assert kind.code in code_pb2.Code.keys()
+    assert kind.code in dict(code_pb2.Code.items())
     assert kind.reason in PAGE["known_reasons"]()
     assert isinstance(kind.retryable, bool)
     assert kind.__doc__

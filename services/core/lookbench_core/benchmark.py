@@ -13,11 +13,11 @@ timestamp or null) and `label_<name>` (string or null).
 """
 
 from datetime import date
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Final = 1
 MANIFEST_NAME = "benchmark.json"
 LABEL_PREFIX = "label_"
 
@@ -81,6 +81,7 @@ class BenchmarkManifest(_Part):
     judgements: tuple[Judgement, ...]
     headline_judgement: str
     default_metrics: tuple[str, ...]
+    """Names without cutoffs."""
     collections: tuple[CollectionCounts, ...]
     source: SourceInfo
     release_date: date | None = None

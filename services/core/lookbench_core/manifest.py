@@ -5,14 +5,14 @@ Whoever embeds with a model reads it; nothing about a model is known elsewhere.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lookbench_core.errors import LookbenchError
 from lookbench_core.tensors import MANIFEST_FILE
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 

@@ -13,3 +13,6 @@ MANIFEST_FILE = "lookbench.json"
 """Stands beside config.pbtxt in every model folder."""
 CONFIG_FILE = "config.pbtxt"
 GRAPH_FILE = "model.onnx"
+
+GRAPH_DIGEST_PARAMETER = "lookbench_graph_digest"
+"""Parameter of config.pbtxt: the server tells with it which graph it has loaded."""

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from lookbench_inference.errors import InferenceFailed
+
 Job = Callable[[], Awaitable[None]]
 
 
@@ -52,7 +54,9 @@ async def run_bounded(jobs: Iterable[Job], limit: int) -> None:
 
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(limit):
-                group.create_task(work())
+            workers = [group.create_task(work()) for _ in range(limit)]
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
+    if any(worker.cancelled() for worker in workers):
+        # A task group takes a cancelled child for a finished one; its work is missing.
+        raise InferenceFailed("a request was cancelled from outside; nothing of it is used")

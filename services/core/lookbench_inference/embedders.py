@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from lookbench_core.manifest import ImageInput, ModelManifest
+from lookbench_core.manifest import ImageInput, ModelManifest, TextInput
 from lookbench_core.tensors import ATTENTION_MASK_INPUT, IMAGE_INPUT, TOKEN_IDS_INPUT
 from lookbench_inference.batching import run_bounded, split, split_by_length
 from lookbench_inference.errors import ItemUnreadable, ModelContractMismatch
@@ -96,7 +96,7 @@ class ImageEmbedder:
         on_rows: Callable[[int], None],
     ) -> Embedded:
         """See `Embedder.embed`. Raises ItemUnreadable naming the id."""
-        vectors = np.empty((len(ids), self.dimension), dtype=np.float32)
+        vectors = np.full((len(ids), self.dimension), np.nan, dtype=np.float32)
         served, image = self._served, self._image
 
         async def one(part: slice) -> None:
@@ -146,7 +146,7 @@ class TextEmbedder:
     ) -> Embedded:
         """See `Embedder.embed`."""
         served = self._served
-        vectors = np.empty((len(ids), self.dimension), dtype=np.float32)
+        vectors = np.full((len(ids), self.dimension), np.nan, dtype=np.float32)
         encoded = await asyncio.get_running_loop().run_in_executor(
             served.workers,
             self._tokenizer.encode,
@@ -210,6 +210,14 @@ def check_contract(manifest: ModelManifest, contract: ModelContract) -> None:
         ("FP32", (-1, output.dimension)),
         answer and (answer.datatype, answer.shape),
     )
+    if contract.graph_digest not in ("", manifest.graph.digest):
+        raise ModelContractMismatch(
+            f"Triton has loaded another graph of {manifest.name} than its folder holds now; "
+            f"`lookbench-triton load {manifest.name}` loads the new one",
+            model=manifest.name,
+            loaded=contract.graph_digest,
+            found=manifest.graph.digest,
+        )
 
 
 def _require_equal(manifest: ModelManifest, what: str, expected: object, served: object) -> None:
@@ -236,6 +244,10 @@ def completed(manifest: ModelManifest, options: EncoderOptions, usual_role: str)
             model=manifest.name,
             dimension=options.dimension,
         )
+    if options.instruction and (manifest.text is None or not _takes_instruction(manifest.text)):
+        raise ModelContractMismatch(
+            f"model {manifest.name} takes no instruction; leave it out", model=manifest.name
+        )
     presets = {} if manifest.image is None else manifest.image.presets
     templates = {} if manifest.text is None else manifest.text.templates
     default_preset = "" if manifest.image is None else manifest.image.default_preset
@@ -247,6 +259,10 @@ def completed(manifest: ModelManifest, options: EncoderOptions, usual_role: str)
         preset=_chosen(manifest, "preset", options.preset, presets, default_preset),
         dimension=options.dimension or full,
     )
+
+
+def _takes_instruction(text: TextInput) -> bool:
+    return any("{instruction}" in template for template in text.templates.values())
 
 
 def _chosen(

@@ -12,6 +12,7 @@ from tritonclient.grpc.aio import InferenceServerClient
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 from lookbench_core.errors import LookbenchError
+from lookbench_core.tensors import GRAPH_DIGEST_PARAMETER
 from lookbench_inference.errors import (
     InferenceDeadline,
     InferenceFailed,
@@ -43,9 +44,13 @@ class TensorContract:
 
 @dataclass(frozen=True)
 class ModelContract:
-    """What Triton says of a loaded model."""
+    """What Triton says of a loaded model.
+
+    graph_digest: as in the configuration that was loaded; "" when it has none.
+    """
 
     versions: tuple[str, ...]
+    graph_digest: str
     inputs: Mapping[str, TensorContract]
     outputs: Mapping[str, TensorContract]
 
@@ -88,7 +93,7 @@ class TritonClient:
 
     async def repository(self) -> list[RepositoryEntry]:
         """The models that the server knows, loaded or not."""
-        async with self._translated(""):
+        async with self._translated("", control=True):
             index = await self._client.get_model_repository_index(client_timeout=CONTROL_TIMEOUT_S)
         return [
             RepositoryEntry(m.name, m.version, m.state == "READY", m.reason) for m in index.models
@@ -99,10 +104,14 @@ class TritonClient:
 
         Raises ModelNotReady when the server does not have it.
         """
-        async with self._translated(name):
+        async with self._translated(name, control=True):
             meta = await self._client.get_model_metadata(name, client_timeout=CONTROL_TIMEOUT_S)
+            told = await self._client.get_model_config(name, client_timeout=CONTROL_TIMEOUT_S)
         return ModelContract(
-            tuple(meta.versions), _tensor_contracts(meta.inputs), _tensor_contracts(meta.outputs)
+            tuple(meta.versions),
+            told.config.parameters[GRAPH_DIGEST_PARAMETER].string_value,
+            _tensor_contracts(meta.inputs),
+            _tensor_contracts(meta.outputs),
         )
 
     async def infer(
@@ -133,11 +142,14 @@ class TritonClient:
         return array  # type: ignore[no-any-return]
 
     @asynccontextmanager
-    async def _translated(self, model: str) -> AsyncIterator[None]:
+    async def _translated(self, model: str, *, control: bool = False) -> AsyncIterator[None]:
         try:
             yield
         except InferenceServerException as error:
-            raise _translate(error, self.url, model) from error
+            status = str(error.status()).removeprefix("StatusCode.")
+            if control and status == "DEADLINE_EXCEEDED":  # hung: no better than absent
+                status = "UNAVAILABLE"
+            raise _translate(status, error.message(), self.url, model) from error
 
 
 def _tensor_contracts(tensors: Any) -> dict[str, TensorContract]:
@@ -150,10 +162,8 @@ def _input_tensor(name: str, array: npt.NDArray[Any]) -> InferInput:
     return tensor
 
 
-def _translate(error: InferenceServerException, url: str, model: str) -> LookbenchError:
-    """The most specific of our errors for one of tritonclient's."""
-    status = str(error.status()).removeprefix("StatusCode.")
-    told = error.message()
+def _translate(status: str, told: str, url: str, model: str) -> LookbenchError:
+    """The most specific of our errors for a status and text of the server's."""
     if status == "UNAVAILABLE" and "not ready" not in told:
         return TritonUnavailable(
             f"Triton at {url} does not answer ({told}); `lbclient status` shows the local stack",

@@ -5,6 +5,7 @@ import signal
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import structlog
 
@@ -43,43 +44,60 @@ async def running(settings: Settings) -> AsyncIterator[RunService]:
     """
     database = await asyncio.to_thread(Database, settings.store_dir)
     triton = TritonClient(settings.triton_url)
-    workers = ThreadPoolExecutor(settings.workers, thread_name_prefix="prepare")
+    pools = Pools.of(settings)
     try:
-        async with _serving(settings, database, triton, workers) as runs:
+        async with _serving(settings, database, triton, pools) as runs:
             yield runs
     finally:
         await triton.close()
-        workers.shutdown(cancel_futures=True)
+        pools.shutdown()
         await asyncio.to_thread(database.close)
+
+
+@dataclass(frozen=True)
+class Pools:
+    """Threads by the kind of work, so that no kind keeps another waiting.
+
+    prepare: decoding and tokenising. rank: one run each. imports: one at a time.
+    Short calls to the store have asyncio's own threads to themselves.
+    """
+
+    prepare: ThreadPoolExecutor
+    rank: ThreadPoolExecutor
+    imports: ThreadPoolExecutor
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Pools":
+        """The sizes that the settings ask for."""
+        return cls(
+            ThreadPoolExecutor(settings.workers, "prepare"),
+            ThreadPoolExecutor(settings.concurrent_runs, "rank"),
+            ThreadPoolExecutor(1, "import"),
+        )
+
+    def shutdown(self) -> None:
+        """Ends the threads; what has not begun is dropped."""
+        for pool in (self.prepare, self.rank, self.imports):
+            pool.shutdown(cancel_futures=True)
 
 
 @asynccontextmanager
 async def _serving(
-    settings: Settings, database: Database, triton: TritonClient, workers: ThreadPoolExecutor
+    settings: Settings, database: Database, triton: TritonClient, pools: Pools
 ) -> AsyncIterator[RunService]:
     watcher = RunWatch()
-    store = RunStore(database, watcher.notify)
+    store = RunStore(database, watcher.notify, settings.queue_limit)
     fan_out = FanOut(
         settings.in_flight,
         settings.request_bytes,
         settings.request_timeout_s,
         settings.max_pixels,
     )
-    models = ModelCatalog(settings.model_repository, triton, fan_out, workers)
-    benchmarks = BenchmarkCatalog(
-        database,
-        settings,
-        in_use=lambda name: any(run.specification.benchmark == name for run in store.unfinished()),
-    )
+    models = ModelCatalog(settings.model_repository, triton, fan_out, pools.prepare)
+    benchmarks = BenchmarkCatalog(database, settings, store.uses_benchmark, pools.imports)
     await asyncio.to_thread(benchmarks.recover)
-    executor = RunExecutor(store, benchmarks, models)
-    queue = RunQueue(
-        store,
-        executor.execute,
-        settings.concurrent_runs,
-        settings.queue_limit,
-        settings.run_timeout_s,
-    )
+    executor = RunExecutor(store, benchmarks, models, pools.rank)
+    queue = RunQueue(store, executor.execute, settings.concurrent_runs, settings.run_timeout_s)
     runs = RunService(store, queue, watcher, benchmarks, models, executor.check_versions)
     server = await start_server(settings, Servicer(runs, benchmarks, models), models)
     try:
@@ -87,10 +105,11 @@ async def _serving(
         _announce(settings)
         yield runs
     finally:
+        await server.announce_stop()
         watcher.stop()
+        await server.stop(settings.drain_s)
         await queue.stop()
         await benchmarks.stop()
-        await server.stop(settings.drain_s)
 
 
 def _announce(settings: Settings) -> None:

@@ -1,15 +1,14 @@
 """Messages of the contract ↔ the evaluator's own types. No behaviour beyond checking."""
 
+import math
 from collections.abc import Iterable
 from datetime import UTC, datetime, time
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
-from google.rpc import status_pb2
 
 from lookbench.v1 import benchmark_pb2, model_pb2, run_pb2
 from lookbench_core.benchmark import BenchmarkManifest
-from lookbench_core.errors import DOMAIN
 from lookbench_core.ids import is_model_id, is_resource_id
 from lookbench_evaluator.benchmarks.catalog import BenchmarkRecord
 from lookbench_evaluator.errors import InvalidField, NotImplementedYet
@@ -22,6 +21,9 @@ _NO_RELEVANT = {0: "zero", 1: "zero", 2: "exclude"}
 _REJECTED = {0: "fail_on_queries", 1: "fail_on_queries", 2: "fail_on_any", 3: "allow"}
 _DUPLICATES = {0: "keep", 1: "keep", 2: "merge"}
 MAX_CUTOFF = 10_000
+# Free text of callers: a page of runs stays well below a message of 4 MiB.
+MAX_NAME = 256
+MAX_INSTRUCTION = 2048
 
 
 def resource_id(name: str, collection: str, field: str) -> str:
@@ -40,7 +42,7 @@ def specification_from_proto(run: run_pb2.Run) -> runs.Specification:
         subsets=_distinct(run.subsets, "run.subsets"),
         system=_system(run.system),
         options=_options(run.options),
-        display_name=run.display_name,
+        display_name=_short(run.display_name, MAX_NAME, "run.display_name"),
     )
 
 
@@ -66,20 +68,25 @@ def _encoder(encoder: run_pb2.Encoder, field: str) -> runs.Encoder:
         raise InvalidField(f"{field}.dimension", f"{encoder.dimension} is negative")
     return runs.Encoder(
         model=resource_id(encoder.model, "models", f"{field}.model"),
-        role=encoder.role,
-        instruction=encoder.instruction,
-        preset=encoder.preset,
+        role=_short(encoder.role, MAX_NAME, f"{field}.role"),
+        instruction=_short(encoder.instruction, MAX_INSTRUCTION, f"{field}.instruction"),
+        preset=_short(encoder.preset, MAX_NAME, f"{field}.preset"),
         dimension=encoder.dimension,
     )
 
 
+def _short(text: str, limit: int, field: str) -> str:
+    if len(text) > limit:
+        raise InvalidField(field, f"has {len(text)} characters, at most {limit} are allowed")
+    return text
+
+
 def _options(options: run_pb2.EvaluationOptions) -> runs.Options:
     threshold = options.relevance_threshold if options.HasField("relevance_threshold") else 1.0
-    if not threshold > 0:
-        raise InvalidField("run.options.relevance_threshold", f"{threshold} is not above 0")
-    timeout = options.timeout.ToTimedelta().total_seconds() if options.HasField("timeout") else None
-    if timeout is not None and timeout <= 0:
-        raise InvalidField("run.options.timeout", f"{timeout} s is not above 0")
+    if not (threshold > 0 and math.isfinite(threshold)):
+        raise InvalidField(
+            "run.options.relevance_threshold", f"{threshold} is not a finite number above 0"
+        )
     return runs.Options(
         metrics=_distinct(options.metrics, "run.options.metrics"),
         cutoffs=_cutoffs(options.cutoffs),
@@ -89,8 +96,17 @@ def _options(options: run_pb2.EvaluationOptions) -> runs.Options:
         rejected_policy=_choice(options.rejected_policy, _REJECTED, "rejected_policy"),
         duplicate_policy=_choice(options.duplicate_policy, _DUPLICATES, "duplicate_policy"),
         without_noise=options.without_noise,
-        timeout_s=timeout,
+        timeout_s=_timeout_s(options),
     )
+
+
+def _timeout_s(options: run_pb2.EvaluationOptions) -> float | None:
+    if not options.HasField("timeout"):
+        return None
+    seconds = options.timeout.seconds + options.timeout.nanos / 1e9
+    if seconds <= 0:
+        raise InvalidField("run.options.timeout", f"{seconds:g} s is not above 0")
+    return seconds
 
 
 def _cutoffs(cutoffs: Iterable[int]) -> tuple[int, ...]:
@@ -104,6 +120,8 @@ def _cutoffs(cutoffs: Iterable[int]) -> tuple[int, ...]:
 def _distinct(values: Iterable[str], field: str) -> tuple[str, ...]:
     given = tuple(values)
     repeated = {value for value in given if given.count(value) > 1}
+    if len(given) > MAX_NAME:
+        raise InvalidField(field, f"has {len(given)} entries, at most {MAX_NAME} are allowed")
     if repeated:
         raise InvalidField(field, f"{', '.join(sorted(repeated))} is given twice")
     return given

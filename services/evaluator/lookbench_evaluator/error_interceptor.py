@@ -20,9 +20,11 @@ from lookbench_evaluator.errors import AlreadyExists, InvalidField, NotFound
 
 REQUEST_ID_KEY = "x-request-id"
 RETRY_DELAY_S = 1
-# ErrorInfo metadata values stay small: a status travels in HTTP/2 headers.
-MAX_VALUE = 512
-MAX_MESSAGE = 2000
+# A status travels in HTTP/2 headers of at most 16 KiB: the message percent-encoded, thrice its
+# bytes at worst, and the details in base64.
+MAX_VALUE_BYTES = 300
+MAX_MESSAGE_BYTES = 1500
+MAX_VARIABLES = 12
 
 log = structlog.get_logger()
 Details = list[Message]
@@ -109,7 +111,7 @@ def status_of(error: Exception, request_id: str = "") -> status_pb2.Status:
     if isinstance(error, LookbenchError):
         return status_pb2.Status(
             code=code_pb2.Code.Value(error.code),
-            message=error.message[:MAX_MESSAGE],
+            message=_cut(error.message, MAX_MESSAGE_BYTES),
             details=[_packed(detail) for detail in _details(error)],
         )
     info = error_details_pb2.ErrorInfo(
@@ -124,34 +126,42 @@ def status_of(error: Exception, request_id: str = "") -> status_pb2.Status:
 
 
 def _details(error: LookbenchError) -> Details:
-    metadata = {key: value[:MAX_VALUE] for key, value in error.metadata.items()}
+    variables = list(error.metadata.items())[:MAX_VARIABLES]
+    metadata = {key: _cut(value) for key, value in variables}
     details: Details = [
         error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=metadata)
     ]
     if isinstance(error, InvalidField):
         violation = error_details_pb2.BadRequest.FieldViolation(
-            field=error.field, description=error.problem[:MAX_VALUE], reason=error.reason
+            field=error.field, description=_cut(error.problem), reason=error.reason
         )
         details.append(error_details_pb2.BadRequest(field_violations=[violation]))
     elif isinstance(error, NotFound | AlreadyExists):
         details.append(
             error_details_pb2.ResourceInfo(
                 resource_type=error.resource_type,
-                resource_name=error.resource_name[:MAX_VALUE],
-                description=error.message[:MAX_VALUE],
+                resource_name=_cut(error.resource_name),
+                description=_cut(error.message),
             )
         )
     elif error.code == "FAILED_PRECONDITION":
         precondition = error_details_pb2.PreconditionFailure.Violation(
             type=error.reason,
             subject=metadata.get("name", ""),
-            description=error.message[:MAX_VALUE],
+            description=_cut(error.message),
         )
         details.append(error_details_pb2.PreconditionFailure(violations=[precondition]))
     elif error.retryable:
         delay = duration_pb2.Duration(seconds=RETRY_DELAY_S)
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))
     return details
+
+
+def _cut(text: str, limit: int = MAX_VALUE_BYTES) -> str:
+    encoded = text.encode(errors="replace")
+    if len(encoded) <= limit:
+        return text
+    return encoded[:limit].decode(errors="ignore") + "…"
 
 
 def _packed(message: Message) -> any_pb2.Any:

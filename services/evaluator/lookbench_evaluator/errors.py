@@ -152,6 +152,12 @@ class BenchmarkNotReady(WrongState):
     reason = "BENCHMARK_NOT_READY"
 
 
+class ImportInterrupted(WrongState):
+    """The evaluator stopped during an import."""
+
+    reason = "BENCHMARK_NOT_READY"
+
+
 class BenchmarkInUse(WrongState):
     """An import or an unfinished run needs the benchmark as it is."""
 

@@ -8,7 +8,7 @@ from lookbench_evaluator.runs.model import Failure
 
 
 def failure_of(error: Exception) -> Failure:
-    """What is kept of an exception. An unexpected one keeps its type only: its text may be anything."""
+    """What is kept of an exception; of an unexpected one its type, not its text."""
     if isinstance(error, LookbenchError):
         return Failure(
             code=error.code,

@@ -46,4 +46,6 @@ async def triton_problem(models: ModelCatalog) -> str:
         missing = await models.missing()
     except LookbenchError as error:
         return error.message
+    except OSError as error:
+        return f"cannot read the model repository: {error}"
     return f"not served: {', '.join(missing)}" if missing else ""

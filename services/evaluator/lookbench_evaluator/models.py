@@ -100,7 +100,8 @@ class ModelCatalog:
         """An embedder for a `completed` encoder. Raises as `require`."""
         manifest = await self.require(encoder.model)
         served = Served(self._triton, manifest, self._fan_out, self._workers)
-        return open_embedder(served, _options(encoder), self._folder(encoder.model))
+        folder = self._folder(encoder.model)
+        return await asyncio.to_thread(open_embedder, served, _options(encoder), folder)
 
     async def pin(self, name: str) -> PinnedModel:
         """The version and graph that Triton serves for a model now."""

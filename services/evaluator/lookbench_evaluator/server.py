@@ -1,7 +1,6 @@
 """The gRPC server: interceptors, health, reflection, ports, shutdown."""
 
 import asyncio
-import contextlib
 from dataclasses import dataclass
 
 import grpc
@@ -12,6 +11,7 @@ from grpc_reflection.v1alpha import reflection
 
 from lookbench.v1 import evaluation_service_pb2
 from lookbench.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
+from lookbench_evaluator.completion_interceptor import CompletionInterceptor
 from lookbench_evaluator.error_interceptor import ErrorInterceptor
 from lookbench_evaluator.errors import PortInUse
 from lookbench_evaluator.health import mark_ready, watch_triton
@@ -41,12 +41,14 @@ class Server:
     health: health.HealthServicer
     watching: asyncio.Task[None]
 
-    async def stop(self, drain_s: float) -> None:
-        """Turns NOT_SERVING, lets calls finish for `drain_s` seconds, then ends them."""
-        await self.health.enter_graceful_shutdown()
+    async def announce_stop(self) -> None:
+        """Turns every health name NOT_SERVING."""
         self.watching.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self.watching
+        await asyncio.gather(self.watching, return_exceptions=True)
+        await self.health.enter_graceful_shutdown()
+
+    async def stop(self, drain_s: float) -> None:
+        """Takes no more calls, lets those under way finish for `drain_s` seconds, ends them."""
         await self.api.stop(drain_s)
         if self.probes is not None:
             await self.probes.stop(0)
@@ -55,13 +57,15 @@ class Server:
 async def start_server(settings: Settings, servicer: Servicer, models: ModelCatalog) -> Server:
     """Listens and serves. Raises PortInUse naming the port."""
     checks = health.HealthServicer()
-    api = grpc.aio.server(interceptors=[ErrorInterceptor()], options=OPTIONS)
+    api = grpc.aio.server(
+        interceptors=[ErrorInterceptor(), CompletionInterceptor()], options=OPTIONS
+    )
     add_EvaluationServiceServicer_to_server(servicer, api)
     health_pb2_grpc.add_HealthServicer_to_server(checks, api)
     names = (SERVICE, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
     if settings.reflection:
         reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), api)
-    _listen(api, settings.host, settings.port)
+    _listen(api, settings.host, settings.port, "--port")
     probes = _probe_server(settings, checks)
     await mark_ready(checks, names)
     await api.start()
@@ -76,17 +80,17 @@ def _probe_server(settings: Settings, checks: health.HealthServicer) -> grpc.aio
         return None
     probes = grpc.aio.server(options=OPTIONS)
     health_pb2_grpc.add_HealthServicer_to_server(checks, probes)
-    _listen(probes, settings.host, settings.health_port)
+    _listen(probes, settings.host, settings.health_port, "--health-port")
     return probes
 
 
-def _listen(server: grpc.aio.Server, host: str, port: int) -> None:
+def _listen(server: grpc.aio.Server, host: str, port: int, flag: str) -> None:
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         server.add_insecure_port(address)
     except RuntimeError as error:
         raise PortInUse(
             f"cannot listen on {address}: is another program using the port? Stop it, or choose "
-            "another with --port",
+            f"another with {flag}",
             address=address,
         ) from error

@@ -1,10 +1,12 @@
 """The RPCs. Each converts, calls one function, and converts back."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, TypeVar
 
 from google.protobuf import empty_pb2
+from google.protobuf.message import Message
 
 from lookbench.v1 import benchmark_pb2, evaluation_service_pb2, model_pb2, run_pb2
 from lookbench.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
@@ -19,6 +21,7 @@ from lookbench_evaluator.runs.store import RunFilter
 api = evaluation_service_pb2
 Context = Any
 T = TypeVar("T")
+M = TypeVar("M", bound=Message)
 # A page ends early rather than exceed gRPC's default limit of 4 MiB.
 PAGE_BYTES = 2 << 20
 
@@ -50,10 +53,11 @@ class Servicer(EvaluationServiceServicer):
         found = await self._runs.list(
             RunFilter(wanted.benchmark, wanted.model, wanted.states, before), size + 1
         )
-        more = len(found) > size
+        kept = _fitting((convert.run_to_proto(run) for _, run in found), size)
+        more = len(found) > len(kept)
         return api.ListRunsResponse(
-            runs=[convert.run_to_proto(run) for _, run in found[:size]],
-            next_page_token=page_token(found[size - 1][0], *arguments) if more else "",
+            runs=kept,
+            next_page_token=page_token(found[len(kept) - 1][0], *arguments) if more else "",
         )
 
     async def WatchRun(  # noqa: N802, D102
@@ -88,13 +92,14 @@ class Servicer(EvaluationServiceServicer):
         run = await self._runs.get(run_id)
         found = await self._runs.results(run_id, request.subset, start, size + 1)
         judgements = run.specification.options.judgements
-        page = api.ListQueryResultsResponse()
-        for position, result in found:
-            if len(page.query_results) == size or page.ByteSize() > PAGE_BYTES:
-                page.next_page_token = page_token(position, *arguments)
-                break
-            page.query_results.append(convert.result_to_proto(result, judgements))
-        return page
+        kept = await asyncio.to_thread(
+            _fitting, (convert.result_to_proto(result, judgements) for _, result in found), size
+        )
+        more = len(found) > len(kept)
+        return api.ListQueryResultsResponse(
+            query_results=kept,
+            next_page_token=page_token(found[len(kept)][0], *arguments) if more else "",
+        )
 
     async def GetReport(self, request: api.GetReportRequest, context: Context) -> run_pb2.Report:  # noqa: N802, D102
         return convert.report_to_proto(
@@ -142,6 +147,18 @@ class Servicer(EvaluationServiceServicer):
         return convert.model_to_proto(
             await self._models.get(resource_id(request.name, "models", "name"))
         )
+
+
+def _fitting(messages: Iterable[M], size: int) -> list[M]:
+    """The leading messages, at most `size` of them and PAGE_BYTES in all, at least one."""
+    kept: list[M] = []
+    room = PAGE_BYTES
+    for message in itertools.islice(messages, size):
+        room -= message.ByteSize()
+        if kept and room < 0:
+            break
+        kept.append(message)
+    return kept
 
 
 def _run_filter(request: api.ListRunsRequest) -> RunFilter:

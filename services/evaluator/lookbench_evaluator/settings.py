@@ -27,7 +27,10 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8090, ge=1, le=65535, description="port of the API")
     health_port: int | None = Field(
-        None, description="port that serves only health, without a token; off when not set"
+        None,
+        ge=1,
+        le=65535,
+        description="port that serves only health, without a token; off when not set",
     )
     insecure: bool = Field(
         False, description="listen on an address other than loopback without TLS"
@@ -39,6 +42,7 @@ class Settings(BaseSettings):
     )
     data_roots: Annotated[tuple[Path, ...], NoDecode] = Field(
         (Path(".lookbench/data"),),
+        min_length=1,
         description=f"folders that imports may read, separated by {os.pathsep!r}",
     )
     store_dir: Path = Field(

@@ -77,6 +77,11 @@ def _intact(target: Path, manifest: ModelManifest, request: ExportRequest) -> bo
         return False
     interface = check_graph(files[0].parent, manifest.output, manifest.image, text)
     config = config_from_graph(
-        manifest.name, interface, request.max_batch_size, request.instances, request.batching
+        manifest.name,
+        interface,
+        request.max_batch_size,
+        request.instances,
+        request.batching,
+        graph_digest=manifest.graph.digest,
     )
     return (target / CONFIG_FILE).read_text("utf-8") == render(config)

@@ -131,8 +131,14 @@ def _build(
     say("tracing the graph")
     write_graph(model, found.name, version_folder)
     interface = check_graph(version_folder, model.output, model.image, model.text)
+    graph = _graph(model, interface, request, folder)
     config = config_from_graph(
-        found.name, interface, request.max_batch_size, request.instances, request.batching
+        found.name,
+        interface,
+        request.max_batch_size,
+        request.instances,
+        request.batching,
+        graph_digest=graph.digest,
     )
     (folder / CONFIG_FILE).write_text(render(config), encoding="utf-8")
     say("comparing the graph with the reference")
@@ -142,7 +148,7 @@ def _build(
         family=request.family,
         kind=model.kind,
         source=_source(found, model),
-        graph=_graph(model, interface, request, folder),
+        graph=graph,
         image=model.image,
         text=model.text,
         output=model.output,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lookbench_core.ids import is_model_id
+from lookbench_core.tensors import GRAPH_DIGEST_PARAMETER
 from lookbench_exporter.errors import ExportRefused
 from lookbench_exporter.graph_checks import GraphInterface, GraphTensor
 
@@ -88,6 +89,8 @@ def config_from_graph(
     max_batch_size: int,
     instances: InstanceGroup,
     batching: DynamicBatching,
+    *,
+    graph_digest: str,
 ) -> ModelConfig:
     """The configuration of a graph whose batch axes were checked."""
     return ModelConfig(
@@ -97,6 +100,7 @@ def config_from_graph(
         tuple(tensor_config(tensor) for tensor in interface.outputs),
         instances,
         batching,
+        {GRAPH_DIGEST_PARAMETER: graph_digest},
     )
 
 

@@ -67,6 +67,9 @@ class Evaluator:
             benchmark_id=name, format=source_format, path=str(path), options=options
         )
         self.stub.ImportBenchmark(request)
+        return self.imported(name)
+
+    def imported(self, name: str) -> benchmark_pb2.Benchmark:
         kind = benchmark_pb2.Benchmark
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:

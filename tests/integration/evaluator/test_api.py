@@ -373,9 +373,13 @@ def test_rejected_rows_are_counted_listed_and_decided_by_the_policy(evaluator, d
     found = evaluator.import_benchmark("damaged", "image-folder", folder)
     for collection in found.collections:
         assert collection.rows_in == collection.rows_out + collection.rows_rejected
-    run = evaluator.wait(evaluator.create("damaged", MODEL))
-    assert run.state == run_pb2.Run.FAILED
-    assert "1 rows" in run.error.message
+    message, _ = refused(
+        evaluator.stub.CreateRun,
+        api.CreateRunRequest(run=run_of("damaged")),
+        grpc.StatusCode.FAILED_PRECONDITION,
+        "ROWS_REJECTED",
+    )
+    assert "1 rows" in message
     allowed = run_pb2.EvaluationOptions(rejected_policy=run_pb2.EvaluationOptions.ALLOW)
     report = evaluator.evaluate("damaged", MODEL, options=allowed)
     assert report.rejected_count == 2
@@ -521,3 +525,96 @@ def test_a_clean_stop_is_quick_and_leaves_the_store_in_order(make_evaluator, tri
     assert time.monotonic() - started < 10
     evaluator.start()
     assert list(evaluator.stub.ListRuns(api.ListRunsRequest()).runs) == []
+
+
+def test_a_replacement_that_fails_leaves_the_benchmark_as_it_was(evaluator, data_root):
+    rows = [("i", "item", "a"), ("q", "query", "a")]
+    evaluator.import_benchmark("kept", "image-folder", make_folder(data_root / "kept", rows))
+    before = evaluator.evaluate("kept", MODEL).metrics
+    broken = make_folder(data_root / "kept-broken", rows, damaged={"q"})
+    evaluator.stub.ImportBenchmark(
+        api.ImportBenchmarkRequest(
+            benchmark_id="kept", format="image-folder", path=str(broken), allow_replace=True
+        )
+    )
+    found = evaluator.imported("kept")
+    assert found.state == benchmark_pb2.Benchmark.READY
+    assert "no usable query" in found.error.message
+    assert evaluator.evaluate("kept", MODEL).metrics == before
+
+
+def test_two_imports_of_one_id_at_once_are_one_or_refused(evaluator, data_root):
+    rows = [(f"i{n}", "item", "a") for n in range(9)] + [("q", "query", "a")]
+    folders = [make_folder(data_root / f"racing-{n}", rows) for n in range(2)]
+
+    def ask(folder):
+        request = api.ImportBenchmarkRequest(
+            benchmark_id="racing", format="image-folder", path=str(folder)
+        )
+        return evaluator.stub.ImportBenchmark.future(request, timeout=20)
+
+    codes = [call.code() for call in [ask(folders[0]), ask(folders[1]), ask(folders[0])]]
+    assert codes.count(grpc.StatusCode.OK) in {1, 2}
+    assert set(codes) == {grpc.StatusCode.OK, grpc.StatusCode.ALREADY_EXISTS}
+    assert evaluator.imported("racing").state == benchmark_pb2.Benchmark.READY
+
+
+def test_a_caller_who_hangs_up_leaves_no_run_that_nobody_executes(evaluator, shades):
+    calls = []
+    for number in range(12):
+        request = api.CreateRunRequest(run=run_of(), run_id=f"hasty-{number}")
+        call = evaluator.stub.CreateRun.future(request)
+        time.sleep(0.003 * number)
+        call.cancel()
+        calls.append(call)
+    time.sleep(0.5)
+    listed = evaluator.stub.ListRuns(api.ListRunsRequest(page_size=1000)).runs
+    hasty = [run for run in listed if run.name.startswith("runs/hasty-")]
+    assert all(evaluator.wait(run).state == run_pb2.Run.SUCCEEDED for run in hasty)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        run_pb2.EvaluationOptions(relevance_threshold=float("inf")),
+        run_pb2.EvaluationOptions(relevance_threshold=float("nan")),
+        run_pb2.EvaluationOptions(relevance_threshold=2),
+        run_pb2.EvaluationOptions(timeout={"seconds": -1}),
+    ],
+)
+def test_numbers_that_cannot_be_meant_are_refused(evaluator, shades, options):
+    refused(
+        evaluator.stub.CreateRun,
+        api.CreateRunRequest(run=run_of(options=options)),
+        grpc.StatusCode.INVALID_ARGUMENT,
+        "INVALID_FIELD",
+    )
+
+
+def test_a_timeout_of_millions_of_years_is_taken(evaluator, shades):
+    options = run_pb2.EvaluationOptions(timeout={"seconds": 10**11})
+    evaluator.evaluate("shades", MODEL, options=options)
+
+
+def test_names_in_any_script_come_back_in_the_error(evaluator):
+    message, _ = refused(
+        evaluator.stub.GetRun,
+        api.GetRunRequest(name="runs/" + "漢" * 3000),
+        grpc.StatusCode.INVALID_ARGUMENT,
+        "INVALID_FIELD",
+    )
+    assert "漢" in message
+
+
+def test_stopping_does_not_wait_for_watchers(make_evaluator, triton, fashion_mnist):
+    evaluator = make_evaluator(triton.grpc_url)
+    evaluator.import_benchmark("fm", "fashion-mnist", fashion_mnist, queries="60", items="400")
+    run = evaluator.create("fm", MODEL)
+    stream = evaluator.stub.WatchRun(api.WatchRunRequest(name=run.name), timeout=60)
+    next(stream)
+    evaluator.process.terminate()
+    with pytest.raises(grpc.RpcError) as caught:
+        list(stream)
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert details(caught.value)[0].reason == "SHUTTING_DOWN"
+    assert evaluator.process.wait(8) == 0

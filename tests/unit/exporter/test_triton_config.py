@@ -31,7 +31,9 @@ def parsed(config):
 
 
 def test_every_field_reaches_triton_as_it_was_meant():
-    config = config_from_graph("m.v-1", INTERFACE, 16, InstanceGroup(2), DynamicBatching(750))
+    config = config_from_graph(
+        "m.v-1", INTERFACE, 16, InstanceGroup(2), DynamicBatching(750), graph_digest="sha256:1"
+    )
     read = parsed(config)
     assert (read.name, read.backend, read.max_batch_size) == ("m.v-1", "onnxruntime", 16)
     assert [(t.name, t.data_type, list(t.dims)) for t in read.input] == [
@@ -45,11 +47,17 @@ def test_every_field_reaches_triton_as_it_was_meant():
     assert (group.count, group.kind) == (2, model_config_pb2.ModelInstanceGroup.KIND_CPU)
     assert read.dynamic_batching.max_queue_delay_microseconds == 750
     assert read.version_policy.latest.num_versions == 1
+    assert read.parameters["lookbench_graph_digest"].string_value == "sha256:1"
 
 
 def test_a_gpu_is_used_only_when_asked_for():
     config = config_from_graph(
-        "m", INTERFACE, 8, InstanceGroup(1, "KIND_GPU", (0, 1)), DynamicBatching()
+        "m",
+        INTERFACE,
+        8,
+        InstanceGroup(1, "KIND_GPU", (0, 1)),
+        DynamicBatching(),
+        graph_digest="sha256:1",
     )
     group = parsed(config).instance_group[0]
     assert group.kind == model_config_pb2.ModelInstanceGroup.KIND_GPU
@@ -78,7 +86,9 @@ def test_dims_of_a_graph_lose_their_batch():
 @pytest.mark.parametrize("size", [0, -1])
 def test_max_batch_size_is_at_least_one(size):
     with pytest.raises(ExportRefused, match="max_batch_size"):
-        config_from_graph("m", INTERFACE, size, InstanceGroup(), DynamicBatching())
+        config_from_graph(
+            "m", INTERFACE, size, InstanceGroup(), DynamicBatching(), graph_digest="sha256:1"
+        )
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ EMBEDDING = {"embedding": TensorContract("FP32", (-1, 4))}
 
 
 def contract(outputs=EMBEDDING, **inputs):
-    return ModelContract(("1",), {n: TensorContract(*v) for n, v in inputs.items()}, outputs)
+    return ModelContract(("1",), "", {n: TensorContract(*v) for n, v in inputs.items()}, outputs)
 
 
 def test_agreement_passes():

@@ -315,14 +315,16 @@ class RejectedRow(_message.Message):
     def __init__(self, collection: _Optional[str] = ..., row: _Optional[int] = ..., id: _Optional[str] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class DuplicateGroup(_message.Message):
-    __slots__ = ("subset", "item_ids", "labels_disagree")
+    __slots__ = ("subset", "item_ids", "item_count", "labels_disagree")
     SUBSET_FIELD_NUMBER: _ClassVar[int]
     ITEM_IDS_FIELD_NUMBER: _ClassVar[int]
+    ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
     LABELS_DISAGREE_FIELD_NUMBER: _ClassVar[int]
     subset: str
     item_ids: _containers.RepeatedScalarFieldContainer[str]
+    item_count: int
     labels_disagree: bool
-    def __init__(self, subset: _Optional[str] = ..., item_ids: _Optional[_Iterable[str]] = ..., labels_disagree: _Optional[bool] = ...) -> None: ...
+    def __init__(self, subset: _Optional[str] = ..., item_ids: _Optional[_Iterable[str]] = ..., item_count: _Optional[int] = ..., labels_disagree: _Optional[bool] = ...) -> None: ...
 
 class QueryResult(_message.Message):
     __slots__ = ("subset", "query_id", "group", "ranking", "metrics", "tie_count")

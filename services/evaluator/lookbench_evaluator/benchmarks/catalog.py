@@ -5,8 +5,8 @@ import shutil
 import sqlite3
 import uuid
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from enum import StrEnum
-from typing import Any
 
 import structlog
 from pydantic import BaseModel, ConfigDict
@@ -17,12 +17,14 @@ from lookbench_evaluator.benchmarks.importer import import_benchmark
 from lookbench_evaluator.benchmarks.opened import StoredBenchmark
 from lookbench_evaluator.benchmarks.paths import confine
 from lookbench_evaluator.benchmarks.readers import open_source
+from lookbench_evaluator.benchmarks.source import Source
 from lookbench_evaluator.benchmarks.staging import remove_leftovers
 from lookbench_evaluator.errors import (
     BenchmarkAlreadyExists,
     BenchmarkInUse,
     BenchmarkNotFound,
     BenchmarkNotReady,
+    ImportInterrupted,
     InvalidField,
 )
 from lookbench_evaluator.failures import failure_of
@@ -57,37 +59,51 @@ class BenchmarkRecord(BaseModel):
     duplicate_group_count: int = 0
     failure: Failure | None = None
     manifest: BenchmarkManifest | None = None
+    previous: "BenchmarkRecord | None" = None
+    """The benchmark that this import replaces; kept until the import succeeds."""
 
     def same_source(self, other: "BenchmarkRecord") -> bool:
         """Whether both were made from the same files in the same way."""
         return (self.format, self.path, self.options) == (other.format, other.path, other.options)
+
+    def having(self, **changes: object) -> "BenchmarkRecord":
+        """A copy with some fields changed."""
+        return self.model_copy(update=changes)
 
 
 class BenchmarkCatalog:
     """Imports, lists and opens benchmarks. Blocking, but for `start_import` and `stop`."""
 
     def __init__(
-        self, database: Database, settings: Settings, in_use: Callable[[str], bool]
+        self,
+        database: Database,
+        settings: Settings,
+        in_use: Callable[[str], bool],
+        threads: Executor,
     ) -> None:
         self._database, self._settings, self._in_use = database, settings, in_use
+        self._threads = threads
         self._root = settings.store_dir / "benchmarks"
-        self._imports: dict[str, asyncio.Task[None]] = {}
+        self._imports: set[asyncio.Task[None]] = set()
+        self._starting = asyncio.Lock()
         self._stopping = False
 
     def recover(self) -> None:
-        """Marks imports that an earlier process did not finish as failed, and clears up."""
-        remove_leftovers(self._root)
+        """Ends imports that an earlier process did not finish, and clears what they left."""
         for record in self.all():
             if record.state is ImportState.IMPORTING:
-                lost = BenchmarkNotReady(
-                    f"the evaluator stopped while benchmarks/{record.id} was imported; "
-                    "import it again"
+                self._give_up(
+                    record,
+                    ImportInterrupted(
+                        f"the evaluator stopped while benchmarks/{record.id} was imported; "
+                        "import it again"
+                    ),
                 )
-                self._put(
-                    record.model_copy(
-                        update={"state": ImportState.FAILED, "failure": failure_of(lost)}
-                    )
-                )
+        remove_leftovers(self._root)
+        known = {record.folder for record in self.all()}
+        for folder in self._root.glob("*/"):
+            if folder.name not in known:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def all(self) -> list[BenchmarkRecord]:
         """All records, by id."""
@@ -122,7 +138,7 @@ class BenchmarkCatalog:
         options: Mapping[str, str],
         replace: bool,
     ) -> BenchmarkRecord:
-        """Stores the benchmark in IMPORTING and begins.
+        """Stores the benchmark in IMPORTING and begins, or waits for earlier imports.
 
         The same source under the same id is returned as it is. Raises
         InvalidField, PathOutsideRoot, SourceNotFound, BenchmarkAlreadyExists,
@@ -133,6 +149,7 @@ class BenchmarkCatalog:
                 "benchmark_id", f"{benchmark_id!r} is not lower-case letters, digits, hyphens"
             )
         folder = await asyncio.to_thread(confine, path, self._settings.data_roots)
+        source = await asyncio.to_thread(open_source, source_format, folder, options)
         wanted = BenchmarkRecord(
             id=benchmark_id,
             state=ImportState.IMPORTING,
@@ -141,27 +158,31 @@ class BenchmarkCatalog:
             options=dict(options),
             folder=f"{benchmark_id}-{uuid.uuid4().hex[:12]}",
         )
-        source = await asyncio.to_thread(open_source, source_format, folder, options)
-        old = await asyncio.to_thread(self._find, benchmark_id)
-        if old is not None and self._keeps(old, wanted, replace):
-            return old
-        await asyncio.to_thread(self._put, wanted)
-        task = asyncio.create_task(self._import(wanted, source, old))
-        self._imports[benchmark_id] = task
-        task.add_done_callback(lambda _: self._imports.pop(benchmark_id, None))
-        return wanted
+        async with self._starting:  # two imports of one id must not both find it free
+            record, is_new = await asyncio.to_thread(self._claim, wanted, replace)
+        if is_new:
+            task = asyncio.create_task(self._import(record, source))
+            self._imports.add(task)
+            task.add_done_callback(self._imports.discard)
+        return record
 
     async def stop(self) -> None:
-        """Abandons imports under way; `recover` marks them at the next start."""
+        """Abandons imports under way; `recover` ends them at the next start."""
         self._stopping = True
-        await asyncio.gather(*self._imports.values(), return_exceptions=True)
+        await asyncio.gather(*self._imports, return_exceptions=True)
 
-    def _keeps(self, old: BenchmarkRecord, wanted: BenchmarkRecord, replace: bool) -> bool:
-        """Whether the old benchmark answers the request. Raises when it is in the way."""
-        if old.state is ImportState.FAILED:
-            return False
-        if old.same_source(wanted) and (not replace or old.state is ImportState.IMPORTING):
-            return True
+    def _claim(self, wanted: BenchmarkRecord, replace: bool) -> tuple[BenchmarkRecord, bool]:
+        """Stores the record, unless the benchmark is there already; and whether it did."""
+        old = self._find(wanted.id)
+        if old is not None and old.state is not ImportState.FAILED:
+            if old.same_source(wanted) and (not replace or old.state is ImportState.IMPORTING):
+                return old, False
+            self._check_replaceable(old, replace)
+            wanted = wanted.having(previous=old)
+        self._put(wanted)
+        return wanted, True
+
+    def _check_replaceable(self, old: BenchmarkRecord, replace: bool) -> None:
         name = f"benchmarks/{old.id}"
         if not replace:
             raise BenchmarkAlreadyExists(
@@ -172,34 +193,20 @@ class BenchmarkCatalog:
                 f"{name} is in use by an import or an unfinished run; wait or cancel that",
                 name=name,
             )
-        return False
 
-    async def _import(
-        self, record: BenchmarkRecord, source: Any, old: BenchmarkRecord | None
-    ) -> None:
+    async def _import(self, record: BenchmarkRecord, source: Source) -> None:
+        loop = asyncio.get_running_loop()
         try:
-            manifest, groups = await asyncio.to_thread(self._run_import, record, source)
-            done = record.model_copy(
-                update={
-                    "state": ImportState.READY,
-                    "manifest": manifest,
-                    "duplicate_group_count": groups,
-                    "imported_rows": sum(c.rows_in for c in manifest.collections),
-                }
-            )
-            await asyncio.to_thread(self._put, done)
+            await loop.run_in_executor(self._threads, self._run_import, record, source)
         except _Stopped:
             return
         except Exception as error:
             log.error("import failed", benchmark=record.id, exc_info=error)
-            failed = {"state": ImportState.FAILED, "failure": failure_of(error)}
-            await asyncio.to_thread(self._put, record.model_copy(update=failed))
+            await asyncio.to_thread(self._give_up, record, error)
         else:
-            log.info("imported", benchmark=record.id, digest=manifest.digest)
-            if old is not None:
-                await asyncio.to_thread(shutil.rmtree, self._root / old.folder, ignore_errors=True)
+            log.info("imported", benchmark=record.id)
 
-    def _run_import(self, record: BenchmarkRecord, source: Any) -> tuple[BenchmarkManifest, int]:
+    def _run_import(self, record: BenchmarkRecord, source: Source) -> None:
         told = 0
 
         def on_progress(rows: int) -> None:
@@ -208,7 +215,7 @@ class BenchmarkCatalog:
                 raise _Stopped
             if rows - told >= PROGRESS_ROWS:
                 told = rows
-                self._put(record.model_copy(update={"imported_rows": rows}))
+                self._put(record.having(imported_rows=rows))
 
         target = self._root / record.folder
         manifest = import_benchmark(
@@ -219,7 +226,25 @@ class BenchmarkCatalog:
             max_pixels=self._settings.max_pixels,
             on_progress=on_progress,
         )
-        return manifest, len(StoredBenchmark.open(target).duplicates())
+        self._put(
+            record.having(
+                state=ImportState.READY,
+                manifest=manifest,
+                duplicate_group_count=len(StoredBenchmark.open(target).duplicates()),
+                imported_rows=sum(c.rows_in for c in manifest.collections),
+                previous=None,
+            )
+        )
+        if record.previous is not None:
+            shutil.rmtree(self._root / record.previous.folder, ignore_errors=True)
+
+    def _give_up(self, record: BenchmarkRecord, error: Exception) -> None:
+        """The benchmark that was to be replaced stays; without one the failure is kept."""
+        failure = failure_of(error)
+        if record.previous is not None:
+            self._put(record.previous.having(failure=failure))
+        else:
+            self._put(record.having(state=ImportState.FAILED, failure=failure))
 
     def _find(self, benchmark_id: str) -> BenchmarkRecord | None:
         with self._database.reading() as db:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from lookbench_evaluator.benchmarks.audit import SubsetAudit
 from lookbench_evaluator.benchmarks.opened import StoredBenchmark
 from lookbench_evaluator.runs.model import Encoder, Specification
 from lookbench_evaluator.runs.results import (
@@ -24,12 +25,13 @@ LISTED = 200
 def make_report(spec: Specification, stored: StoredBenchmark, evaluated: Evaluated) -> Report:
     """Numbers of all subsets, the overall micro average where there are several."""
     rejected = stored.rejected()
-    groups = _duplicates(spec, stored)
+    audits = [audit for audit in stored.audit() if audit.subset in spec.subsets]
+    groups = _duplicates(audits)
     return Report(
         metrics=tuple(_metric_values(spec, evaluated.subsets)),
         subsets=tuple(_summary(subset) for subset in evaluated.subsets),
         headline_judgement=_headline(spec, stored),
-        notes=tuple(_notes(spec, stored, evaluated)),
+        notes=tuple(_notes(spec, stored, evaluated, audits)),
         rejected=tuple(RejectedRow(**vars(row)) for row in rejected[:LISTED]),
         rejected_count=len(rejected),
         truncated_count=evaluated.truncated,
@@ -38,14 +40,16 @@ def make_report(spec: Specification, stored: StoredBenchmark, evaluated: Evaluat
     )
 
 
-def _duplicates(spec: Specification, stored: StoredBenchmark) -> tuple[DuplicateGroup, ...]:
+def _duplicates(audits: Sequence[SubsetAudit]) -> tuple[DuplicateGroup, ...]:
     """Items of the benchmark as imported, noise included, whatever the run does with them."""
     return tuple(
         DuplicateGroup(
-            subset=audit.subset, item_ids=group.ids, labels_disagree=group.labels_disagree
+            subset=audit.subset,
+            item_ids=group.ids[:LISTED],
+            item_count=len(group.ids),
+            labels_disagree=group.labels_disagree,
         )
-        for audit in stored.audit()
-        if audit.subset in spec.subsets
+        for audit in audits
         for group in audit.duplicates
     )
 
@@ -71,9 +75,9 @@ def _means(
     """Means over the queries of all `subsets` together."""
     options = spec.options
     for judgement in options.judgements:
-        relevant = np.concatenate([s.judged[judgement].n_relevant for s in subsets])
         for key in subsets[0].values[judgement]:
             values = np.concatenate([s.values[judgement][key] for s in subsets])
+            relevant = np.concatenate([s.relevant[judgement, key[0]] for s in subsets])
             found = mean(values, relevant, options.no_relevant_policy)
             yield MetricValue(
                 subset=name,
@@ -96,7 +100,12 @@ def _summary(subset: EvaluatedSubset) -> SubsetSummary:
     )
 
 
-def _notes(spec: Specification, stored: StoredBenchmark, evaluated: Evaluated) -> Iterator[str]:
+def _notes(
+    spec: Specification,
+    stored: StoredBenchmark,
+    evaluated: Evaluated,
+    audits: Sequence[SubsetAudit],
+) -> Iterator[str]:
     options, manifest = spec.options, stored.manifest
     dense = spec.system.dense
     for encoder in dict.fromkeys((dense.query_encoder, dense.item_encoder)):
@@ -108,7 +117,7 @@ def _notes(spec: Specification, stored: StoredBenchmark, evaluated: Evaluated) -
     yield f"Queries without any relevant item count {counted}."
     if evaluated.truncated:
         yield f"{evaluated.truncated} texts were longer than the model accepts and were cut."
-    inside = sum(len(a.queries_in_gallery) for a in stored.audit() if a.subset in spec.subsets)
+    inside = sum(len(audit.queries_in_gallery) for audit in audits)
     if inside:
         yield f"{inside} queries have the same image or text as an item of their gallery."
     if options.duplicate_policy == "merge":

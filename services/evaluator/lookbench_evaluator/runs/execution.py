@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from lookbench_core.digests import data_digest
 from lookbench_evaluator.benchmarks.catalog import BenchmarkCatalog
 from lookbench_evaluator.benchmarks.opened import StoredBenchmark
-from lookbench_evaluator.errors import PinnedVersionGone, RowsRejected, RunNotFound
+from lookbench_evaluator.errors import PinnedVersionGone, RunNotFound
 from lookbench_evaluator.models import ModelCatalog
 from lookbench_evaluator.reports.report import make_report
 from lookbench_evaluator.runs.model import Pinned, Run, Stage, State
@@ -16,24 +17,30 @@ from lookbench_evaluator.runs.progress import Tracker
 from lookbench_evaluator.runs.results import Report
 from lookbench_evaluator.runs.store import RunStore
 from lookbench_evaluator.tasks.dense_retrieval import DenseRetrieval, Evaluated
+from lookbench_evaluator.tasks.plan import check_rejected
 
 PUBLISH_INTERVAL_S = 0.5
 
 
 @dataclass(frozen=True)
 class RunExecutor:
-    """Executes runs; what a run is made of stays in the store."""
+    """Executes runs; what a run is made of stays in the store.
+
+    threads: for ranking and scoring, which would keep short calls waiting in the
+    threads of the event loop.
+    """
 
     store: RunStore
     benchmarks: BenchmarkCatalog
     models: ModelCatalog
+    threads: Executor
 
     async def execute(self, run: Run) -> Report:
         """Embeds, ranks, scores and stores. Raises what makes the run fail."""
         spec = run.specification
         stored = await asyncio.to_thread(self.benchmarks.open, spec.benchmark)
-        check_rejected(stored, run)
-        await self._pin(run, stored)
+        check_rejected(stored.manifest, spec)
+        pinned = await self._pin(run, stored)
         tracker = Tracker(rejected=sum(c.rows_rejected for c in stored.manifest.collections))
         async with self._publishing(run.id, tracker):
             task = DenseRetrieval(
@@ -42,24 +49,28 @@ class RunExecutor:
                 await self.models.open(spec.system.dense.query_encoder),
                 await self.models.open(spec.system.dense.item_encoder),
                 tracker,
+                self.threads,
             )
             evaluated = await task.evaluate()
+            # Nothing was swapped while it was asked, or the numbers belong to nobody.
+            await self.check_versions(pinned)
             tracker.enter(Stage.SCORING)
-            return await asyncio.to_thread(self._keep, run, stored, evaluated)
+            return await asyncio.get_running_loop().run_in_executor(
+                self.threads, self._keep, run, stored, evaluated
+            )
 
     def _keep(self, run: Run, stored: StoredBenchmark, evaluated: Evaluated) -> Report:
         results = (result for subset in evaluated.subsets for result in subset.results())
         self.store.replace_results(run.id, results)
         return make_report(run.specification, stored, evaluated)
 
-    async def _pin(self, run: Run, stored: StoredBenchmark) -> None:
+    async def _pin(self, run: Run, stored: StoredBenchmark) -> Run:
+        """The run with the versions that it must not leave."""
         pinned = await self.pins(run, stored)
-        if run.pinned is None:
-            await asyncio.to_thread(
-                self.store.change, run.id, lambda r: r.model_copy(update={"pinned": pinned})
-            )
-        else:
-            check_pins(run, pinned)
+        check_pins(run, pinned)
+        return await asyncio.to_thread(
+            self.store.change, run.id, lambda r: r.model_copy(update={"pinned": pinned})
+        )
 
     async def check_versions(self, run: Run) -> None:
         """Raises PinnedVersionGone when the run cannot go on as it began."""
@@ -122,27 +133,3 @@ def check_pins(run: Run, found: Pinned) -> None:
         name=f"runs/{run.id}",
         changed=names,
     )
-
-
-def check_rejected(stored: StoredBenchmark, run: Run) -> None:
-    """Raises RowsRejected when rows that the run needs are missing and its policy says no."""
-    spec = run.specification
-    policy = spec.options.rejected_policy
-    if policy == "allow":
-        return
-    chosen = [s for s in stored.manifest.subsets if s.name in spec.subsets]
-    needed = {s.queries for s in chosen}
-    if policy == "fail_on_any":
-        needed |= {name for s in chosen for name in (*s.galleries, *s.noise)}
-    lost = {c.name: c.rows_rejected for c in stored.manifest.collections if c.name in needed}
-    count = sum(lost.values())
-    if count:
-        where = ", ".join(f"{number} of {name}" for name, number in lost.items() if number)
-        raise RowsRejected(
-            f"{count} rows of benchmarks/{spec.benchmark} were rejected at import ({where}); "
-            f"`lbclient benchmarks show {spec.benchmark}` counts them, `--rejected allow` "
-            "evaluates without them",
-            benchmark=spec.benchmark,
-            count=count,
-            policy=policy,
-        )

@@ -10,7 +10,7 @@ DEFAULT_CUTOFFS = (1, 5, 10, 20)
 
 
 class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
 
 
 class State(StrEnum):

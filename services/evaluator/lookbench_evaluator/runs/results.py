@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
 
 
 class MetricValue(_Value):
@@ -54,10 +54,11 @@ class SubsetSummary(_Value):
 
 
 class DuplicateGroup(_Value):
-    """Items of one gallery with byte-identical content."""
+    """Items of one gallery with byte-identical content; of many, the first are named."""
 
     subset: str
     item_ids: tuple[str, ...]
+    item_count: int
     labels_disagree: bool
 
 

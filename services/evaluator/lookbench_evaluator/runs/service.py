@@ -10,17 +10,15 @@ from lookbench_core.benchmark import BenchmarkManifest
 from lookbench_core.digests import data_digest
 from lookbench_core.ids import is_resource_id
 from lookbench_evaluator.benchmarks.catalog import BenchmarkCatalog
-from lookbench_evaluator.errors import (
-    InvalidField,
-    RunNotDeletable,
-)
+from lookbench_evaluator.errors import InvalidField
 from lookbench_evaluator.models import ModelCatalog
-from lookbench_evaluator.runs.model import Dense, Run, Specification, System
-from lookbench_evaluator.runs.queue import RunQueue, now, resumed
+from lookbench_evaluator.runs.model import Dense, Run, Specification, State, System
+from lookbench_evaluator.runs.queue import RunQueue
 from lookbench_evaluator.runs.results import QueryResult, Report
 from lookbench_evaluator.runs.store import RunFilter, RunStore
+from lookbench_evaluator.runs.transitions import now, resumed
 from lookbench_evaluator.runs.watch import RunWatch
-from lookbench_evaluator.tasks.plan import plan
+from lookbench_evaluator.tasks.plan import check_rejected, check_spaces, plan
 
 
 @dataclass(frozen=True)
@@ -37,25 +35,34 @@ class RunService:
     async def create(self, spec: Specification, run_id: str, request_id: str) -> Run:
         """Stores a run in PENDING and queues it.
 
-        Raises what makes it impossible to start: unknown names, a model that is
-        not served, options that the benchmark does not have, a full queue.
+        The same request gets the same run, whatever has changed since. Raises
+        what makes a run impossible to start: unknown names, a model that is not
+        served, options that the benchmark does not have, a full queue.
         """
         if run_id and not is_resource_id(run_id):
             raise InvalidField("run_id", f"{run_id!r} is not lower-case letters, digits, hyphens")
-        _check_request_id(request_id)
-        stored = await asyncio.to_thread(self.benchmarks.open, spec.benchmark)
-        complete = plan(stored.manifest, spec).model_copy(
-            update={"system": await self._completed(spec.system, stored.manifest)}
-        )
-        self.queue.check_room()
-        run = Run(
-            id=run_id or f"run-{uuid.uuid4().hex[:12]}", specification=complete, created=now()
-        )
+        request = _normalised_request_id(request_id)
         body = data_digest([run_id, spec.model_dump(mode="json")])
-        kept = await asyncio.to_thread(self.store.create, run, request_id, body, time.time())
-        if kept.id == run.id:
-            self.queue.submit(run.id)
+        kept = await asyncio.to_thread(self.store.known_request, request, body)
+        if kept is None:
+            run = Run(
+                id=run_id or f"run-{uuid.uuid4().hex[:12]}",
+                specification=await self._complete(spec),
+                created=now(),
+            )
+            kept = await asyncio.to_thread(self.store.create, run, request, body, time.time())
+        if kept.state is State.PENDING:
+            self.queue.submit(kept.id)
         return kept
+
+    async def _complete(self, spec: Specification) -> Specification:
+        """The specification with every default filled in, found fit to start."""
+        stored = await asyncio.to_thread(self.benchmarks.open, spec.benchmark)
+        planned = plan(stored.manifest, spec)
+        check_rejected(stored.manifest, planned)
+        system = await self._completed(spec.system, stored.manifest)
+        check_spaces(system)
+        return planned.model_copy(update={"system": system})
 
     async def _completed(self, system: System, benchmark: BenchmarkManifest) -> System:
         dense, completed = system.dense, self.models.completed
@@ -88,7 +95,6 @@ class RunService:
 
     async def resume(self, run_id: str) -> Run:
         """Raises RunNotFound, RunNotResumable, PinnedVersionGone, QueueFull."""
-        self.queue.check_room()
         before = await self.get(run_id)
         resumed(before)  # the state is told first, the versions second
         await self.check_versions(before)
@@ -98,11 +104,6 @@ class RunService:
 
     async def delete(self, run_id: str) -> None:
         """Raises RunNotFound, RunNotDeletable."""
-        run = await self.get(run_id)
-        if not run.state.terminal:
-            raise RunNotDeletable(
-                f"runs/{run_id} is {run.state}; cancel it first", name=f"runs/{run_id}"
-            )
         await asyncio.to_thread(self.store.delete, run_id)
 
     async def report(self, run_id: str) -> tuple[Run, Report]:
@@ -117,10 +118,13 @@ class RunService:
         return await asyncio.to_thread(self.store.results, run_id, subset, start, limit)
 
 
-def _check_request_id(request_id: str) -> None:
+def _normalised_request_id(request_id: str) -> str:
     if not request_id:
-        return
+        return ""
     try:
-        uuid.UUID(request_id)
+        parsed = uuid.UUID(request_id)
     except ValueError:
-        raise InvalidField("request_id", f"{request_id!r} is not a UUID") from None
+        parsed = None
+    if parsed is None or parsed.version != 4:
+        raise InvalidField("request_id", f"{request_id!r} is not a UUID of version 4")
+    return str(parsed)

@@ -7,11 +7,16 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from lookbench_evaluator.errors import (
+    QueueFull,
     RequestIdReused,
     RunAlreadyExists,
+    RunNotDeletable,
     RunNotFinished,
     RunNotFound,
+    StoreUnavailable,
     WrongState,
 )
 from lookbench_evaluator.runs.database import Database
@@ -32,22 +37,28 @@ class RunFilter:
 
 
 class RunStore:
-    """The runs of one evaluator. `on_change` hears of every stored run, in the caller's thread."""
+    """The runs of one evaluator, of which at most `pending_limit` may wait.
 
-    def __init__(self, database: Database, on_change: Callable[[Run], None]) -> None:
-        self._database = database
-        self._on_change = on_change
+    `on_change` hears of every stored run, in the caller's thread.
+    """
+
+    def __init__(
+        self, database: Database, on_change: Callable[[Run], None], pending_limit: int
+    ) -> None:
+        self._database, self._on_change = database, on_change
+        self._pending_limit = pending_limit
 
     def create(self, run: Run, request_id: str, body_digest: str, now: float) -> Run:
         """Stores a run, or returns the one that the same request made before.
 
-        Raises RequestIdReused, RunAlreadyExists.
+        Raises RequestIdReused, RunAlreadyExists, QueueFull.
         """
         with self._database.writing() as db:
             db.execute("DELETE FROM requests WHERE created < ?", (now - REQUEST_ID_LIFETIME_S,))
-            known = self._known_request(db, request_id, body_digest)
+            known = _known_request(db, request_id, body_digest)
             if known is not None:
                 return known
+            self._check_room(db)
             self._insert(db, run)
             if request_id:
                 db.execute(
@@ -57,18 +68,20 @@ class RunStore:
         self._on_change(run)
         return run
 
-    def _known_request(
-        self, db: sqlite3.Connection, request_id: str, body_digest: str
-    ) -> Run | None:
-        row = db.execute(
-            "SELECT run_id, body_digest FROM requests WHERE request_id = ?", (request_id,)
+    def known_request(self, request_id: str, body_digest: str) -> Run | None:
+        """The run that the same request made before, as it is now. Raises RequestIdReused."""
+        with self._database.reading() as db:
+            return _known_request(db, request_id, body_digest)
+
+    def _check_room(self, db: sqlite3.Connection) -> None:
+        (waiting,) = db.execute(
+            "SELECT count(*) FROM runs WHERE state = ?", (State.PENDING,)
         ).fetchone()
-        if row is None:
-            return None
-        run_id, digest = row
-        if digest != body_digest:
-            raise RequestIdReused("request_id", "came before with another body; use a new UUID")
-        return _read(db, run_id)
+        if waiting >= self._pending_limit:
+            raise QueueFull(
+                f"{waiting} runs wait already; try again when some have ended",
+                limit=self._pending_limit,
+            )
 
     def _insert(self, db: sqlite3.Connection, run: Run) -> None:
         if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone():
@@ -96,7 +109,7 @@ class RunStore:
                 "ORDER BY position DESC LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return [(position, Run.model_validate_json(record)) for position, record in rows]
+        return [(position, _parsed(record)) for position, record in rows]
 
     def unfinished(self) -> Sequence[Run]:
         """PENDING and RUNNING runs, oldest first."""
@@ -105,7 +118,16 @@ class RunStore:
                 "SELECT record FROM runs WHERE state IN (?, ?) ORDER BY position",
                 (State.PENDING, State.RUNNING),
             ).fetchall()
-        return [Run.model_validate_json(record) for (record,) in rows]
+        return [_parsed(record) for (record,) in rows]
+
+    def uses_benchmark(self, benchmark: str) -> bool:
+        """Whether an unfinished run needs the benchmark as it is."""
+        with self._database.reading() as db:
+            found = db.execute(
+                "SELECT 1 FROM runs WHERE benchmark = ? AND state IN (?, ?) LIMIT 1",
+                (benchmark, State.PENDING, State.RUNNING),
+            ).fetchone()
+        return found is not None
 
     def count(self, state: State) -> int:
         """How many runs are in a state."""
@@ -118,7 +140,8 @@ class RunStore:
 
         Nothing is stored when `edit` returns the very run that it was given.
 
-        Raises RunNotFound, and WrongState when the new state may not follow the old.
+        Raises RunNotFound, WrongState when the new state may not follow the old,
+        and QueueFull when an ended run is to wait again and cannot.
         """
         with self._database.writing() as db:
             old = _read(db, run_id)
@@ -126,6 +149,8 @@ class RunStore:
             if edited is old:
                 return old
             new = edited.model_copy(update={"revision": old.revision + 1})
+            if old.state.terminal and new.state is State.PENDING:
+                self._check_room(db)
             if new.state != old.state and new.state not in NEXT[old.state]:
                 raise WrongState(
                     f"runs/{run_id} is {old.state} and cannot become {new.state}",
@@ -140,9 +165,16 @@ class RunStore:
         return new
 
     def delete(self, run_id: str) -> None:
-        """Removes a run, its results and its request ids. Raises RunNotFound."""
+        """Removes an ended run, its results and its request ids.
+
+        Raises RunNotFound, RunNotDeletable.
+        """
         with self._database.writing() as db:
             run = _read(db, run_id)
+            if not run.state.terminal:
+                raise RunNotDeletable(
+                    f"runs/{run_id} is {run.state}; cancel it first", name=f"runs/{run_id}"
+                )
             db.execute("DELETE FROM requests WHERE run_id = ?", (run_id,))
             db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
         self._on_change(run)
@@ -163,7 +195,8 @@ class RunStore:
 
     def replace_results(self, run_id: str, results: Iterable[QueryResult]) -> None:
         """Stores the results of a run in their order, in place of any earlier ones."""
-        rows = ((run_id, n, r.subset, r.model_dump_json()) for n, r in enumerate(results))
+        # Written out before the transaction: others need the store meanwhile.
+        rows = [(run_id, n, r.subset, r.model_dump_json()) for n, r in enumerate(results)]
         with self._database.writing() as db:
             db.execute("DELETE FROM query_results WHERE run_id = ?", (run_id,))
             db.executemany("INSERT INTO query_results VALUES (?, ?, ?, ?)", rows)
@@ -186,11 +219,33 @@ class RunStore:
         return [(position, QueryResult.model_validate_json(text)) for position, text in rows]
 
 
+def _known_request(db: sqlite3.Connection, request_id: str, body_digest: str) -> Run | None:
+    row = db.execute(
+        "SELECT run_id, body_digest FROM requests WHERE request_id = ?", (request_id,)
+    ).fetchone()
+    if row is None:
+        return None
+    run_id, digest = row
+    if digest != body_digest:
+        raise RequestIdReused("request_id", "came before with another body; use a new UUID")
+    return _read(db, run_id)
+
+
 def _read(db: sqlite3.Connection, run_id: str) -> Run:
     row = db.execute("SELECT record FROM runs WHERE id = ?", (run_id,)).fetchone()
     if row is None:
         raise RunNotFound(f"runs/{run_id}")
-    return Run.model_validate_json(row[0])
+    return _parsed(row[0])
+
+
+def _parsed(record: str) -> Run:
+    try:
+        return Run.model_validate_json(record)
+    except ValidationError as error:
+        raise StoreUnavailable(
+            f"the store holds a run that this evaluator cannot read: {record[:80]}…",
+            detail=error.errors()[0]["msg"],
+        ) from error
 
 
 def _conditions(wanted: RunFilter) -> tuple[str, list[object]]:

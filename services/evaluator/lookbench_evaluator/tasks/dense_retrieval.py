@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
-
-import numpy as np
+from functools import cached_property, partial
 
 from lookbench_core.benchmark import Judgement, Subset
 from lookbench_evaluator.benchmarks.collection import Collection
@@ -13,17 +13,17 @@ from lookbench_evaluator.errors import BenchmarkInvalid
 from lookbench_evaluator.retrieval.errors import NonFiniteVectors
 from lookbench_evaluator.retrieval.exact import rank
 from lookbench_evaluator.retrieval.ranking import Ranking
-from lookbench_evaluator.retrieval.vectors import Floats, Vectors
+from lookbench_evaluator.retrieval.vectors import Floats, Ints, Vectors
 from lookbench_evaluator.runs.model import Options, Specification, Stage
 from lookbench_evaluator.runs.progress import Tracker
 from lookbench_evaluator.runs.results import QueryMetric, QueryResult
 from lookbench_evaluator.tasks.embedding import embed_collection
 from lookbench_evaluator.tasks.gallery import Gallery, make_gallery
 from lookbench_evaluator.tasks.relevance import judge_equal, judge_qrels, label_codes
-from lookbench_inference.errors import ModelContractMismatch, ModelOutputInvalid
+from lookbench_inference.errors import ModelOutputInvalid
 from lookbench_inference.ports import Embedder
 from lookbench_metrics.judged import Judged
-from lookbench_metrics.registry import evaluate
+from lookbench_metrics.registry import evaluate, find
 
 Values = Mapping[tuple[str, int], Floats]
 
@@ -64,15 +64,23 @@ class EvaluatedSubset:
 
     def _metrics(self, row: int) -> Iterator[QueryMetric]:
         for judgement, values in self.values.items():
-            nothing = bool(self.judged[judgement].n_relevant[row] == 0)
             for (metric, cutoff), column in values.items():
                 yield QueryMetric(
                     judgement=judgement,
                     metric=metric,
                     cutoff=cutoff,
                     value=float(column[row]),
-                    no_relevant=nothing,
+                    no_relevant=bool(self.relevant[judgement, metric][row] == 0),
                 )
+
+    @cached_property
+    def relevant(self) -> Mapping[tuple[str, str], Ints]:
+        """(judgement, metric) → int64 [Q]: how many relevant items the metric sees."""
+        return {
+            (name, metric): find(metric).relevant(self.judged[name])
+            for name, values in self.values.items()
+            for metric in {metric for metric, _ in values}
+        }
 
 
 @dataclass(frozen=True)
@@ -92,23 +100,16 @@ class DenseRetrieval:
     query_embedder: Embedder
     item_embedder: Embedder
     tracker: Tracker
+    threads: Executor
     truncated: int = field(default=0, init=False)
     collections: dict[str, Collection] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        if self.query_embedder.dimension != self.item_embedder.dimension:
-            raise ModelContractMismatch(
-                f"the query encoder has {self.query_embedder.dimension} dimensions, the item "
-                f"encoder {self.item_embedder.dimension}; they do not share a space",
-                query_dimension=self.query_embedder.dimension,
-                item_dimension=self.item_embedder.dimension,
-            )
 
     async def evaluate(self) -> Evaluated:
         """All subsets of the specification. A collection that several share is embedded once."""
         subsets = [s for s in self.stored.manifest.subsets if s.name in self.spec.subsets]
-        self.collections = await asyncio.to_thread(self._read, subsets)
-        galleries = {s.name: await asyncio.to_thread(self._gallery, s) for s in subsets}
+        threaded = partial(asyncio.get_running_loop().run_in_executor, self.threads)
+        self.collections = await threaded(self._read, subsets)
+        galleries = {s.name: await threaded(self._gallery, s) for s in subsets}
         queries = tuple(dict.fromkeys(s.queries for s in subsets))
         items = tuple(dict.fromkeys(n for g in galleries.values() for n in g.collections))
         self.tracker.expect(sum(len(self.collections[n]) for n in (*queries, *items)))
@@ -116,7 +117,7 @@ class DenseRetrieval:
         item_vectors = await self._embed(items, self.item_embedder, Stage.EMBEDDING_ITEMS)
         self.tracker.enter(Stage.RANKING)
         evaluated = [
-            await asyncio.to_thread(
+            await threaded(
                 self._subset, s, galleries[s.name], query_vectors[s.queries], item_vectors
             )
             for s in subsets
@@ -203,7 +204,7 @@ class DenseRetrieval:
                 [queries.labels[name].tolist() for name in judgement.labels],
                 [_column(gallery, name) for name in judgement.labels],
             )
-            return judge_equal(ranking, query_codes, gallery.member_codes(item_codes))
+            return judge_equal(ranking, query_codes, item_codes, candidate_of=gallery.candidate_of)
         grades = self.stored.qrels(judgement.name)
         candidate = _candidates(gallery)
         return judge_qrels(
@@ -224,12 +225,7 @@ def _column(gallery: Gallery, label: str) -> Sequence[str | None]:
 
 def _candidates(gallery: Gallery) -> dict[str, int]:
     """Item id → candidate that stands for it."""
-    rows, columns = np.nonzero(gallery.members >= 0)
-    members = gallery.members[rows, columns]
-    return {
-        gallery.all_ids[member]: row
-        for row, member in zip(rows.tolist(), members.tolist(), strict=True)
-    }
+    return dict(zip(gallery.all_ids, gallery.candidate_of.tolist(), strict=True))
 
 
 def _row_grades(grades: Mapping[str, float], candidate: Mapping[str, int]) -> dict[int, float]:

@@ -24,7 +24,7 @@ async def embed_collection(
 ) -> tuple[Vectors, int]:
     """float32 [N, D] in the order of the collection, and how many texts were cut."""
     ids = collection.ids
-    vectors = np.empty((len(ids), embedder.dimension), dtype=np.float32)
+    vectors = np.full((len(ids), embedder.dimension), np.nan, dtype=np.float32)
     chunks: Iterator[Chunk] = iter(stored.contents(collection.name, CHUNK_ROWS))
     reading = asyncio.Lock()
     truncated = 0

@@ -9,7 +9,6 @@ from lookbench_core.benchmark import Subset
 from lookbench_core.ids import code_point_rank
 from lookbench_evaluator.benchmarks.collection import Collection
 from lookbench_evaluator.retrieval.vectors import Ints, Vectors
-from lookbench_evaluator.tasks.relevance import NO_LABEL
 
 
 @dataclass(frozen=True)
@@ -19,8 +18,8 @@ class Gallery:
     collections: names of the collections, in the order of the rows.
     rows: collection → its rows that are candidates, int64, ascending.
     ids: of the candidates.
-    members: int64 [N, M], for each candidate the rows of the unmerged gallery
-        that it stands for, padded with -1; M is 1 unless duplicates are merged.
+    candidate_of: int64, for every row of the unmerged gallery the candidate that
+        stands for it; several rows share one only where duplicates are merged.
     all_ids: of the unmerged gallery.
     labels: label → value of every row of the unmerged gallery.
     noise_count: candidates that are distractors.
@@ -29,7 +28,7 @@ class Gallery:
     collections: tuple[str, ...]
     rows: Mapping[str, Ints]
     ids: Sequence[str]
-    members: Ints
+    candidate_of: Ints
     all_ids: Sequence[str]
     labels: Mapping[str, Sequence[str | None]]
     noise_count: int
@@ -49,16 +48,6 @@ class Gallery:
         """int64 [N], the order among equal scores: that of the ids."""
         return code_point_rank(self.ids)
 
-    def member_codes(self, codes: Ints) -> Ints:
-        """int64 [N, M]: the distinct codes of each candidate's members, padded with NO_LABEL.
-
-        `codes` int64 has one entry for every row of the unmerged gallery.
-        """
-        found = np.where(self.members >= 0, codes[self.members], NO_LABEL)
-        found = np.sort(found, axis=1)
-        found[:, 1:][found[:, 1:] == found[:, :-1]] = NO_LABEL
-        return found
-
 
 def make_gallery(
     collections: Mapping[str, Collection], subset: Subset, *, without_noise: bool, merge: bool
@@ -69,8 +58,7 @@ def make_gallery(
     parts = [collections[name] for name in names]
     ids = [item for part in parts for item in part.ids]
     digests = [digest for part in parts for digest in part.content_digests]
-    members = _members(ids, digests) if merge else np.arange(len(ids))[:, None]
-    kept = members[:, 0]
+    kept, candidate_of = _merged(ids, digests) if merge else (np.arange(len(ids)),) * 2
     bounds = np.cumsum([0, *(len(part.ids) for part in parts)])
     rows = {
         name: kept[(kept >= start) & (kept < end)] - start
@@ -80,7 +68,7 @@ def make_gallery(
         names,
         rows,
         [ids[row] for row in kept],
-        members,
+        candidate_of,
         ids,
         _labels(parts),
         sum(len(rows[name]) for name in noise),
@@ -96,15 +84,13 @@ def _labels(parts: Sequence[Collection]) -> dict[str, list[str | None]]:
     }
 
 
-def _members(ids: Sequence[str], digests: Sequence[str]) -> Ints:
-    """Rows of equal content, one line a group: its lowest id first, lines by first member."""
-    groups: dict[str, list[int]] = {}
+def _merged(ids: Sequence[str], digests: Sequence[str]) -> tuple[Ints, Ints]:
+    """Rows that stand for their equals (the lowest id of each content), and who stands for whom."""
+    lowest: dict[str, int] = {}
     for row, digest in enumerate(digests):
-        groups.setdefault(digest, []).append(row)
-    for rows in groups.values():
-        rows.sort(key=ids.__getitem__)
-    lines = sorted(groups.values(), key=lambda rows: rows[0])
-    members = np.full((len(lines), max(map(len, lines), default=1)), -1, dtype=np.int64)
-    for line, rows in enumerate(lines):
-        members[line, : len(rows)] = rows
-    return members
+        best = lowest.setdefault(digest, row)
+        if ids[row] < ids[best]:
+            lowest[digest] = row
+    kept = np.array(sorted(lowest.values()), dtype=np.int64)
+    standing = np.array([lowest[digest] for digest in digests], dtype=np.int64)
+    return kept, np.searchsorted(kept, standing)

@@ -5,7 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lookbench_evaluator.errors import QueueFull, RunNotCancellable, RunNotResumable
+from lookbench_evaluator.errors import (
+    QueueFull,
+    RunNotCancellable,
+    RunNotResumable,
+    StoreUnavailable,
+    WrongState,
+)
+from lookbench_evaluator.runs import transitions
 from lookbench_evaluator.runs.database import Database
 from lookbench_evaluator.runs.model import (
     Dense,
@@ -16,9 +23,10 @@ from lookbench_evaluator.runs.model import (
     State,
     System,
 )
-from lookbench_evaluator.runs.queue import RunQueue, resumed
+from lookbench_evaluator.runs.queue import RunQueue
 from lookbench_evaluator.runs.results import Report
 from lookbench_evaluator.runs.store import RunStore
+from lookbench_evaluator.runs.transitions import resumed
 
 REPORT = Report(metrics=(), subsets=(), headline_judgement="class")
 
@@ -48,7 +56,7 @@ class Executor:
 @pytest.fixture
 def store(tmp_path):
     database = Database(tmp_path)
-    yield RunStore(database, lambda run: None)
+    yield RunStore(database, lambda run: None, 100)
     database.close()
 
 
@@ -59,7 +67,7 @@ async def executor():
 
 @pytest.fixture
 async def queue(store, executor):
-    queue = RunQueue(store, executor, workers=2, limit=3, timeout_s=60)
+    queue = RunQueue(store, executor, workers=2, timeout_s=60)
     await queue.start()
     yield queue
     await queue.stop()
@@ -128,7 +136,7 @@ async def test_a_running_run_is_cancelled_and_its_work_ends(store, queue, execut
 
 
 async def test_a_run_cancelled_and_resumed_while_it_waited_is_executed_once(store, executor):
-    queue = RunQueue(store, executor, workers=2, limit=3, timeout_s=60)
+    queue = RunQueue(store, executor, workers=2, timeout_s=60)
     queue.submit(add(store, "a").id)
     await queue.cancel("a")
     store.change("a", resumed)
@@ -153,16 +161,8 @@ async def test_a_run_over_its_time_fails_with_a_deadline(store, queue):
     assert store.get("a").failure.reason == "DEADLINE_EXCEEDED"
 
 
-async def test_a_full_queue_says_so(store, queue, executor):
-    for number in range(5):
-        queue.submit(add(store, f"r{number}").id)
-    await until(lambda: executor.under_way == 2)
-    with pytest.raises(QueueFull, match="3 runs wait"):
-        queue.check_room()
-
-
 async def test_stopping_leaves_runs_to_the_next_start(store, executor):
-    first = RunQueue(store, executor, workers=1, limit=3, timeout_s=60)
+    first = RunQueue(store, executor, workers=1, timeout_s=60)
     await first.start()
     for name in "ab":
         first.submit(add(store, name).id)
@@ -170,8 +170,53 @@ async def test_stopping_leaves_runs_to_the_next_start(store, executor):
     await first.stop()
     assert (state(store, "a"), state(store, "b")) == (State.RUNNING, State.PENDING)
     executor.gate.set()
-    second = RunQueue(store, executor, workers=1, limit=3, timeout_s=60)
+    second = RunQueue(store, executor, workers=1, timeout_s=60)
     await second.start()
     await until(lambda: store.count(State.SUCCEEDED) == 2)
     await second.stop()
     assert executor.begun == ["a", "a", "b"]
+
+
+async def test_an_unreachable_store_delays_a_run_and_loses_none(store, executor, monkeypatch):
+    monkeypatch.setattr("lookbench_evaluator.runs.queue.STORE_RETRY_S", 0.01)
+    add(store, "a")
+    change, refusals = store.change, iter([True, False, True, True])
+
+    def flaky(*arguments):
+        if next(refusals, False):
+            raise StoreUnavailable("disk full")
+        return change(*arguments)
+
+    monkeypatch.setattr(store, "change", flaky)
+    executor.gate.set()
+    queue = RunQueue(store, executor, workers=1, timeout_s=60)
+    await queue.start()
+    await until(lambda: state(store, "a") is State.SUCCEEDED)
+    await queue.stop()
+    assert executor.begun == ["a"]
+
+
+async def test_a_run_resumed_while_its_old_execution_winds_down_is_executed_once_at_a_time(
+    store, queue, executor
+):
+    queue.submit(add(store, "a").id)
+    await until(lambda: executor.under_way == 1)
+    cancelling = asyncio.create_task(queue.cancel("a"))
+    await until(lambda: state(store, "a") is State.CANCELLED)
+    store.change("a", resumed)
+    queue.submit("a")
+    await cancelling
+    executor.gate.set()
+    await until(lambda: state(store, "a") is State.SUCCEEDED)
+    assert executor.begun == ["a", "a"]
+    assert executor.most == 1
+
+
+async def test_the_end_of_an_old_execution_does_not_end_the_new_one(store):
+    old = store.change(add(store, "a").id, transitions.started)
+    store.change("a", transitions.cancelled)
+    store.change("a", transitions.resumed)
+    store.change("a", transitions.started)
+    with pytest.raises(WrongState):
+        store.change("a", transitions.succeeded(old), REPORT)
+    assert state(store, "a") is State.RUNNING

@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from lookbench_evaluator.errors import (
+    QueueFull,
     RequestIdReused,
     RunAlreadyExists,
+    RunNotDeletable,
     RunNotFinished,
     RunNotFound,
     StoreUnavailable,
@@ -50,7 +52,7 @@ def heard():
 
 @pytest.fixture
 def store(database, heard):
-    return RunStore(database, heard.append)
+    return RunStore(database, heard.append, 100)
 
 
 def test_a_stored_run_is_read_back_equal(store):
@@ -179,6 +181,7 @@ def test_a_report_needs_success(store):
 def test_a_deleted_run_takes_its_results_and_its_request_along(store):
     store.create(a_run("a"), REQUEST, "body", now=0.0)
     store.replace_results("a", [a_result("q1")])
+    store.change("a", to(State.CANCELLED))
     store.delete("a")
     with pytest.raises(RunNotFound):
         store.get("a")
@@ -195,10 +198,10 @@ def test_unfinished_runs_come_oldest_first(store):
 
 def test_everything_is_there_after_reopening(tmp_path):
     first = Database(tmp_path)
-    RunStore(first, lambda run: None).create(a_run("a"), "", "", now=0.0)
+    RunStore(first, lambda run: None, 100).create(a_run("a"), "", "", now=0.0)
     first.close()
     second = Database(tmp_path)
-    assert RunStore(second, lambda run: None).get("a").id == "a"
+    assert RunStore(second, lambda run: None, 100).get("a").id == "a"
     second.close()
 
 
@@ -244,3 +247,29 @@ def test_a_failed_transaction_leaves_nothing(database, store):
     with pytest.raises(RuntimeError):
         failing()
     assert store.get("a").id == "a"
+
+
+def test_only_so_many_runs_may_wait(database):
+    store = RunStore(database, lambda run: None, 2)
+    for name in "ab":
+        store.create(a_run(name), "", "", now=0.0)
+    with pytest.raises(QueueFull, match="2 runs wait"):
+        store.create(a_run("c"), "", "", now=0.0)
+    store.change("a", to(State.CANCELLED))
+    store.create(a_run("c"), "", "", now=0.0)
+    with pytest.raises(QueueFull):
+        store.change("a", to(State.PENDING))
+
+
+def test_a_run_that_has_not_ended_is_not_deleted(store):
+    store.create(a_run("a"), "", "", now=0.0)
+    with pytest.raises(RunNotDeletable):
+        store.delete("a")
+
+
+def test_a_record_that_cannot_be_read_is_named_and_not_a_traceback(database, store):
+    store.create(a_run("a"), "", "", now=0.0)
+    with database.writing() as db:
+        db.execute("UPDATE runs SET record = '{}'")
+    with pytest.raises(StoreUnavailable, match="cannot read"):
+        store.get("a")

@@ -6,7 +6,6 @@ import pytest
 from lookbench_core.benchmark import Subset
 from lookbench_evaluator.benchmarks.collection import Collection
 from lookbench_evaluator.tasks.gallery import make_gallery
-from lookbench_evaluator.tasks.relevance import NO_LABEL
 
 SUBSET = Subset(name="s", queries="q", galleries=("own",), noise=("noise",))
 
@@ -73,13 +72,6 @@ def test_equal_scores_are_ordered_by_id_not_by_storage(collections):
 def test_merged_items_are_stood_for_by_their_lowest_id(collections):
     found = gallery(collections, merge=True)
     assert list(found.ids) == ["a", "b", "n2"]
-    assert found.members.tolist() == [[1, 3], [2, 0], [4, -1]]
+    assert found.candidate_of.tolist() == [1, 0, 1, 0, 2]
     blocks = found.blocks(VECTORS)
     np.testing.assert_array_equal(np.concatenate([b for _, b in blocks])[:, 0], [2, 4, 8])
-
-
-def test_a_merged_item_has_the_codes_of_all_its_members_once(collections):
-    found = gallery(collections, merge=True)
-    codes = found.member_codes(np.array([5, 6, 5, NO_LABEL, 7]))
-    assert [set(row) - {NO_LABEL} for row in codes.tolist()] == [{6}, {5}, {7}]
-    assert (codes == 5).sum() == 1
