@@ -96,7 +96,7 @@ async def _serving(
     models = ModelCatalog(settings.model_repository, triton, fan_out, pools.prepare)
     benchmarks = BenchmarkCatalog(database, settings, store.uses_benchmark, pools.imports)
     await asyncio.to_thread(benchmarks.recover)
-    executor = RunExecutor(store, benchmarks, models, pools.rank)
+    executor = RunExecutor(store, benchmarks, models, pools.rank, settings.triton_patience_s)
     queue = RunQueue(store, executor.execute, settings.concurrent_runs, settings.run_timeout_s)
     runs = RunService(store, queue, watcher, benchmarks, models, executor.check_versions)
     server = await start_server(settings, Servicer(runs, benchmarks, models), models)

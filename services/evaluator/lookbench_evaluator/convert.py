@@ -277,6 +277,7 @@ def benchmark_to_proto(record: BenchmarkRecord) -> benchmark_pb2.Benchmark:
         source_path=record.path,
         imported_rows=record.imported_rows,
         duplicate_group_count=record.duplicate_group_count,
+        rejected_reasons=record.rejected_reasons,
     )
     if record.manifest is not None:
         _describe(message, record.manifest)

@@ -1,6 +1,7 @@
 """The models that can be asked: Triton's repository, manifests and readiness together."""
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
@@ -24,6 +25,9 @@ from lookbench_inference.embedders import (
 from lookbench_inference.errors import ModelContractMismatch, ModelNotReady, TritonUnavailable
 from lookbench_inference.ports import Embedder
 from lookbench_inference.triton import RepositoryEntry, TritonClient
+
+
+WAIT_INTERVAL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,22 @@ class ModelCatalog:
         check_contract(manifest, await self._triton.contract(name))
         return manifest
 
+    async def wait_for(self, names: Iterable[str], patience_s: float) -> None:
+        """Waits until every model can be asked, for a server that is just starting.
+
+        Raises as `require`, what may pass (no server, not loaded) only after `patience_s`.
+        """
+        deadline = time.monotonic() + patience_s
+        for name in names:
+            while True:
+                try:
+                    await self.require(name)
+                    break
+                except (TritonUnavailable, ModelNotReady):
+                    if time.monotonic() >= deadline:
+                        raise
+                await asyncio.sleep(WAIT_INTERVAL_S)
+
     async def completed(self, encoder: Encoder, usual_role: str, modality: Modality) -> Encoder:
         """The encoder with the model's defaults filled in, for the record.
 
@@ -87,7 +107,7 @@ class ModelCatalog:
         manifest = await self.require(encoder.model)
         if manifest.kind != f"{modality}_embedding":
             raise ModelContractMismatch(
-                f"model {encoder.model} is a {manifest.kind}, the benchmark needs "
+                f"model {encoder.model} is of kind {manifest.kind}, the benchmark needs "
                 f"{modality}_embedding for its {usual_role} side; `lbclient models` lists kinds",
                 model=encoder.model,
                 kind=manifest.kind,

@@ -12,7 +12,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 class Settings(BaseSettings):
     """Evaluates retrieval systems served by Triton, over gRPC.
 
-    Every option is also the environment variable LOOKBENCH_EVALUATOR_<NAME>.
+    Every option is also the environment variable LOOKBENCH_EVALUATOR_<NAME>. HOME is
+    LOOKBENCH_HOME, or .lookbench in the current folder.
     """
 
     model_config = SettingsConfigDict(
@@ -37,16 +38,21 @@ class Settings(BaseSettings):
     )
     reflection: bool = Field(True, description="serve gRPC reflection")
     triton_url: str = Field("127.0.0.1:8001", description="Triton's gRPC address")
+    triton_patience_s: float = Field(
+        60.0, ge=0, description="seconds that a run waits for Triton and its models to be ready"
+    )
     model_repository: Path = Field(
-        Path(".lookbench/models"), description="Triton's repository, for the model manifests"
+        default_factory=lambda: home() / "models",
+        description="Triton's repository, for the model manifests [default: HOME/models]",
     )
     data_roots: Annotated[tuple[Path, ...], NoDecode] = Field(
-        (Path(".lookbench/data"),),
+        default_factory=lambda: (home() / "data",),
         min_length=1,
-        description=f"folders that imports may read, separated by {os.pathsep!r}",
+        description="folders that imports may read, separated by ':' [default: HOME/data]",
     )
     store_dir: Path = Field(
-        Path(".lookbench/evaluator"), description="folder of runs, results and benchmarks"
+        default_factory=lambda: home() / "evaluator",
+        description="folder of runs, results and benchmarks [default: HOME/evaluator]",
     )
     concurrent_runs: int = Field(2, ge=1, description="runs executed at once")
     queue_limit: int = Field(1000, ge=1, description="runs that may wait")
@@ -77,6 +83,11 @@ class Settings(BaseSettings):
                 "set insecure (LOOKBENCH_EVALUATOR_INSECURE=true) if that is intended"
             )
         return self
+
+
+def home() -> Path:
+    """The folder of the local stack."""
+    return Path(os.environ.get("LOOKBENCH_HOME") or ".lookbench")
 
 
 def is_loopback(host: str) -> bool:

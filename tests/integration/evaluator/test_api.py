@@ -379,7 +379,8 @@ def test_rejected_rows_are_counted_listed_and_decided_by_the_policy(evaluator, d
         grpc.StatusCode.FAILED_PRECONDITION,
         "ROWS_REJECTED",
     )
-    assert "1 rows" in message
+    assert "lost 1 rows" in message
+    assert dict(found.rejected_reasons) == {"IMAGE_UNREADABLE": 2}
     allowed = run_pb2.EvaluationOptions(rejected_policy=run_pb2.EvaluationOptions.ALLOW)
     report = evaluator.evaluate("damaged", MODEL, options=allowed)
     assert report.rejected_count == 2

@@ -28,7 +28,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1clookbench/v1/benchmark.proto\x12\x0clookbench.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x19google/api/resource.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\"\xa2\t\n\tBenchmark\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x08\x12\x13\n\x05title\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\x12\x32\n\x05state\x18\x03 \x01(\x0e\x32\x1d.lookbench.v1.Benchmark.StateB\x04\xe2\x41\x01\x03\x12\'\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x12.google.rpc.StatusB\x04\xe2\x41\x01\x03\x12>\n\x0equery_modality\x18\x05 \x01(\x0e\x32 .lookbench.v1.Benchmark.ModalityB\x04\xe2\x41\x01\x03\x12=\n\ritem_modality\x18\x06 \x01(\x0e\x32 .lookbench.v1.Benchmark.ModalityB\x04\xe2\x41\x01\x03\x12\x35\n\x07subsets\x18\x07 \x03(\x0b\x32\x1e.lookbench.v1.Benchmark.SubsetB\x04\xe2\x41\x01\x03\x12;\n\njudgements\x18\x08 \x03(\x0b\x32!.lookbench.v1.Benchmark.JudgementB\x04\xe2\x41\x01\x03\x12 \n\x12headline_judgement\x18\t \x01(\tB\x04\xe2\x41\x01\x03\x12=\n\x0b\x63ollections\x18\n \x03(\x0b\x32\".lookbench.v1.Benchmark.CollectionB\x04\xe2\x41\x01\x03\x12\x14\n\x06\x64igest\x18\x0b \x01(\tB\x04\xe2\x41\x01\x03\x12\x14\n\x06\x66ormat\x18\x0c \x01(\tB\x04\xe2\x41\x01\x03\x12\x19\n\x0bsource_path\x18\r \x01(\tB\x04\xe2\x41\x01\x03\x12\x36\n\x0crelease_time\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x03\x12\x1b\n\rimported_rows\x18\x0f \x01(\x03\x42\x04\xe2\x41\x01\x03\x12#\n\x15\x64uplicate_group_count\x18\x10 \x01(\x03\x42\x04\xe2\x41\x01\x03\x1al\n\x06Subset\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x03\x12\x19\n\x0bquery_count\x18\x02 \x01(\x03\x42\x04\xe2\x41\x01\x03\x12\x18\n\nitem_count\x18\x03 \x01(\x03\x42\x04\xe2\x41\x01\x03\x12\x19\n\x0bnoise_count\x18\x04 \x01(\x03\x42\x04\xe2\x41\x01\x03\x1aP\n\tJudgement\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x03\x12\x19\n\x0b\x64\x65scription\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\x12\x14\n\x06graded\x18\x03 \x01(\x08\x42\x04\xe2\x41\x01\x03\x1al\n\nCollection\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x03\x12\x15\n\x07rows_in\x18\x02 \x01(\x03\x42\x04\xe2\x41\x01\x03\x12\x16\n\x08rows_out\x18\x03 \x01(\x03\x42\x04\xe2\x41\x01\x03\x12\x1b\n\rrows_rejected\x18\x04 \x01(\x03\x42\x04\xe2\x41\x01\x03\"D\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\r\n\tIMPORTING\x10\x01\x12\t\n\x05READY\x10\x02\x12\n\n\x06\x46\x41ILED\x10\x03\"9\n\x08Modality\x12\x18\n\x14MODALITY_UNSPECIFIED\x10\x00\x12\t\n\x05IMAGE\x10\x01\x12\x08\n\x04TEXT\x10\x02:K\xea\x41H\n\x17lookbench.dev/Benchmark\x12\x16\x62\x65nchmarks/{benchmark}*\nbenchmarks2\tbenchmarkb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1clookbench/v1/benchmark.proto\x12\x0clookbench.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x19google/api/resource.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\"\xa8\n\n\tBenchmark\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x08\x12\x13\n\x05title\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\x12\x32\n\x05state\x18\x03 \x01(\x0e\x32\x1d.lookbench.v1.Benchmark.StateB\x04\xe2\x41\x01\x03\x12\'\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x12.google.rpc.StatusB\x04\xe2\x41\x01\x03\x12>\n\x0equery_modality\x18\x05 \x01(\x0e\x32 .lookbench.v1.Benchmark.ModalityB\x04\xe2\x41\x01\x03\x12=\n\ritem_modality\x18\x06 \x01(\x0e\x32 .lookbench.v1.Benchmark.ModalityB\x04\xe2\x41\x01\x03\x12\x35\n\x07subsets\x18\x07 \x03(\x0b\x32\x1e.lookbench.v1.Benchmark.SubsetB\x04\xe2\x41\x01\x03\x12;\n\njudgements\x18\x08 \x03(\x0b\x32!.lookbench.v1.Benchmark.JudgementB\x04\xe2\x41\x01\x03\x12 \n\x12headline_judgement\x18\t \x01(\tB\x04\xe2\x41\x01\x03\x12=\n\x0b\x63ollections\x18\n \x03(\x0b\x32\".lookbench.v1.Benchmark.CollectionB\x04\xe2\x41\x01\x03\x12\x14\n\x06\x64igest\x18\x0b \x01(\tB\x04\xe2\x41\x01\x03\x12\x14\n\x06\x66ormat\x18\x0c \x01(\tB\x04\xe2\x41\x01\x03\x12\x19\n\x0bsource_path\x18\r \x01(\tB\x04\xe2\x41\x01\x03\x12\x36\n\x0crelease_time\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x03\x12\x1b\n\rimported_rows\x18\x0f \x01(\x03\x42\x04\xe2\x41\x01\x03\x12#\n\x15\x64uplicate_group_count\x18\x10 \x01(\x03\x42\x04\xe2\x41\x01\x03\x12L\n\x10rejected_reasons\x18\x11 \x03(\x0b\x32,.lookbench.v1.Benchmark.RejectedReasonsEntryB\x04\xe2\x41\x01\x03\x1al\n\x06Subset\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x03\x12\x19\n\x0bquery_count\x18\x02 \x01(\x03\x42\x04\xe2\x41\x01\x03\x12\x18\n\nitem_count\x18\x03 \x01(\x03\x42\x04\xe2\x41\x01\x03\x12\x19\n\x0bnoise_count\x18\x04 \x01(\x03\x42\x04\xe2\x41\x01\x03\x1aP\n\tJudgement\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x03\x12\x19\n\x0b\x64\x65scription\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\x12\x14\n\x06graded\x18\x03 \x01(\x08\x42\x04\xe2\x41\x01\x03\x1al\n\nCollection\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x03\x12\x15\n\x07rows_in\x18\x02 \x01(\x03\x42\x04\xe2\x41\x01\x03\x12\x16\n\x08rows_out\x18\x03 \x01(\x03\x42\x04\xe2\x41\x01\x03\x12\x1b\n\rrows_rejected\x18\x04 \x01(\x03\x42\x04\xe2\x41\x01\x03\x1a\x36\n\x14RejectedReasonsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"D\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\r\n\tIMPORTING\x10\x01\x12\t\n\x05READY\x10\x02\x12\n\n\x06\x46\x41ILED\x10\x03\"9\n\x08Modality\x12\x18\n\x14MODALITY_UNSPECIFIED\x10\x00\x12\t\n\x05IMAGE\x10\x01\x12\x08\n\x04TEXT\x10\x02:K\xea\x41H\n\x17lookbench.dev/Benchmark\x12\x16\x62\x65nchmarks/{benchmark}*\nbenchmarks2\tbenchmarkb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -57,6 +57,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BENCHMARK_COLLECTION'].fields_by_name['rows_out']._serialized_options = b'\342A\001\003'
   _globals['_BENCHMARK_COLLECTION'].fields_by_name['rows_rejected']._loaded_options = None
   _globals['_BENCHMARK_COLLECTION'].fields_by_name['rows_rejected']._serialized_options = b'\342A\001\003'
+  _globals['_BENCHMARK_REJECTEDREASONSENTRY']._loaded_options = None
+  _globals['_BENCHMARK_REJECTEDREASONSENTRY']._serialized_options = b'8\001'
   _globals['_BENCHMARK'].fields_by_name['name']._loaded_options = None
   _globals['_BENCHMARK'].fields_by_name['name']._serialized_options = b'\342A\001\010'
   _globals['_BENCHMARK'].fields_by_name['title']._loaded_options = None
@@ -89,18 +91,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BENCHMARK'].fields_by_name['imported_rows']._serialized_options = b'\342A\001\003'
   _globals['_BENCHMARK'].fields_by_name['duplicate_group_count']._loaded_options = None
   _globals['_BENCHMARK'].fields_by_name['duplicate_group_count']._serialized_options = b'\342A\001\003'
+  _globals['_BENCHMARK'].fields_by_name['rejected_reasons']._loaded_options = None
+  _globals['_BENCHMARK'].fields_by_name['rejected_reasons']._serialized_options = b'\342A\001\003'
   _globals['_BENCHMARK']._loaded_options = None
   _globals['_BENCHMARK']._serialized_options = b'\352AH\n\027lookbench.dev/Benchmark\022\026benchmarks/{benchmark}*\nbenchmarks2\tbenchmark'
   _globals['_BENCHMARK']._serialized_start=165
-  _globals['_BENCHMARK']._serialized_end=1351
-  _globals['_BENCHMARK_SUBSET']._serialized_start=845
-  _globals['_BENCHMARK_SUBSET']._serialized_end=953
-  _globals['_BENCHMARK_JUDGEMENT']._serialized_start=955
-  _globals['_BENCHMARK_JUDGEMENT']._serialized_end=1035
-  _globals['_BENCHMARK_COLLECTION']._serialized_start=1037
-  _globals['_BENCHMARK_COLLECTION']._serialized_end=1145
-  _globals['_BENCHMARK_STATE']._serialized_start=1147
-  _globals['_BENCHMARK_STATE']._serialized_end=1215
-  _globals['_BENCHMARK_MODALITY']._serialized_start=1217
-  _globals['_BENCHMARK_MODALITY']._serialized_end=1274
+  _globals['_BENCHMARK']._serialized_end=1485
+  _globals['_BENCHMARK_SUBSET']._serialized_start=923
+  _globals['_BENCHMARK_SUBSET']._serialized_end=1031
+  _globals['_BENCHMARK_JUDGEMENT']._serialized_start=1033
+  _globals['_BENCHMARK_JUDGEMENT']._serialized_end=1113
+  _globals['_BENCHMARK_COLLECTION']._serialized_start=1115
+  _globals['_BENCHMARK_COLLECTION']._serialized_end=1223
+  _globals['_BENCHMARK_REJECTEDREASONSENTRY']._serialized_start=1225
+  _globals['_BENCHMARK_REJECTEDREASONSENTRY']._serialized_end=1279
+  _globals['_BENCHMARK_STATE']._serialized_start=1281
+  _globals['_BENCHMARK_STATE']._serialized_end=1349
+  _globals['_BENCHMARK_MODALITY']._serialized_start=1351
+  _globals['_BENCHMARK_MODALITY']._serialized_end=1408
 # @@protoc_insertion_point(module_scope)

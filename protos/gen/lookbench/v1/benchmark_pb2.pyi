@@ -14,7 +14,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Benchmark(_message.Message):
-    __slots__ = ("name", "title", "state", "error", "query_modality", "item_modality", "subsets", "judgements", "headline_judgement", "collections", "digest", "format", "source_path", "release_time", "imported_rows", "duplicate_group_count")
+    __slots__ = ("name", "title", "state", "error", "query_modality", "item_modality", "subsets", "judgements", "headline_judgement", "collections", "digest", "format", "source_path", "release_time", "imported_rows", "duplicate_group_count", "rejected_reasons")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[Benchmark.State]
@@ -64,6 +64,13 @@ class Benchmark(_message.Message):
         rows_out: int
         rows_rejected: int
         def __init__(self, name: _Optional[str] = ..., rows_in: _Optional[int] = ..., rows_out: _Optional[int] = ..., rows_rejected: _Optional[int] = ...) -> None: ...
+    class RejectedReasonsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -80,6 +87,7 @@ class Benchmark(_message.Message):
     RELEASE_TIME_FIELD_NUMBER: _ClassVar[int]
     IMPORTED_ROWS_FIELD_NUMBER: _ClassVar[int]
     DUPLICATE_GROUP_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REJECTED_REASONS_FIELD_NUMBER: _ClassVar[int]
     name: str
     title: str
     state: Benchmark.State
@@ -96,4 +104,5 @@ class Benchmark(_message.Message):
     release_time: _timestamp_pb2.Timestamp
     imported_rows: int
     duplicate_group_count: int
-    def __init__(self, name: _Optional[str] = ..., title: _Optional[str] = ..., state: _Optional[_Union[Benchmark.State, str]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., query_modality: _Optional[_Union[Benchmark.Modality, str]] = ..., item_modality: _Optional[_Union[Benchmark.Modality, str]] = ..., subsets: _Optional[_Iterable[_Union[Benchmark.Subset, _Mapping]]] = ..., judgements: _Optional[_Iterable[_Union[Benchmark.Judgement, _Mapping]]] = ..., headline_judgement: _Optional[str] = ..., collections: _Optional[_Iterable[_Union[Benchmark.Collection, _Mapping]]] = ..., digest: _Optional[str] = ..., format: _Optional[str] = ..., source_path: _Optional[str] = ..., release_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., imported_rows: _Optional[int] = ..., duplicate_group_count: _Optional[int] = ...) -> None: ...
+    rejected_reasons: _containers.ScalarMap[str, int]
+    def __init__(self, name: _Optional[str] = ..., title: _Optional[str] = ..., state: _Optional[_Union[Benchmark.State, str]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., query_modality: _Optional[_Union[Benchmark.Modality, str]] = ..., item_modality: _Optional[_Union[Benchmark.Modality, str]] = ..., subsets: _Optional[_Iterable[_Union[Benchmark.Subset, _Mapping]]] = ..., judgements: _Optional[_Iterable[_Union[Benchmark.Judgement, _Mapping]]] = ..., headline_judgement: _Optional[str] = ..., collections: _Optional[_Iterable[_Union[Benchmark.Collection, _Mapping]]] = ..., digest: _Optional[str] = ..., format: _Optional[str] = ..., source_path: _Optional[str] = ..., release_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., imported_rows: _Optional[int] = ..., duplicate_group_count: _Optional[int] = ..., rejected_reasons: _Optional[_Mapping[str, int]] = ...) -> None: ...

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import sqlite3
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from enum import StrEnum
@@ -57,6 +58,7 @@ class BenchmarkRecord(BaseModel):
     folder: str
     imported_rows: int = 0
     duplicate_group_count: int = 0
+    rejected_reasons: dict[str, int] = {}
     failure: Failure | None = None
     manifest: BenchmarkManifest | None = None
     previous: "BenchmarkRecord | None" = None
@@ -186,7 +188,9 @@ class BenchmarkCatalog:
         name = f"benchmarks/{old.id}"
         if not replace:
             raise BenchmarkAlreadyExists(
-                name, "it has another source or options; choose another id, or allow replacing it"
+                name,
+                "it has another source or options; choose another id, or allow replacing it "
+                "(`--replace`)",
             )
         if old.state is ImportState.IMPORTING or self._in_use(old.id):
             raise BenchmarkInUse(
@@ -226,11 +230,13 @@ class BenchmarkCatalog:
             max_pixels=self._settings.max_pixels,
             on_progress=on_progress,
         )
+        stored = StoredBenchmark.open(target)
         self._put(
             record.having(
                 state=ImportState.READY,
                 manifest=manifest,
-                duplicate_group_count=len(StoredBenchmark.open(target).duplicates()),
+                duplicate_group_count=len(stored.duplicates()),
+                rejected_reasons=Counter(row.reason for row in stored.rejected()),
                 imported_rows=sum(c.rows_in for c in manifest.collections),
                 previous=None,
             )

@@ -26,6 +26,8 @@ PUBLISH_INTERVAL_S = 0.5
 class RunExecutor:
     """Executes runs; what a run is made of stays in the store.
 
+    patience_s: how long a run waits for Triton and its models before it fails; both
+    may be starting, as after a restart of the whole stack.
     threads: for ranking and scoring, which would keep short calls waiting in the
     threads of the event loop.
     """
@@ -34,12 +36,14 @@ class RunExecutor:
     benchmarks: BenchmarkCatalog
     models: ModelCatalog
     threads: Executor
+    patience_s: float
 
     async def execute(self, run: Run) -> Report:
         """Embeds, ranks, scores and stores. Raises what makes the run fail."""
         spec = run.specification
         stored = await asyncio.to_thread(self.benchmarks.open, spec.benchmark)
         check_rejected(stored.manifest, spec)
+        await self.models.wait_for(spec.system.models, self.patience_s)
         pinned = await self._pin(run, stored)
         tracker = Tracker(rejected=sum(c.rows_rejected for c in stored.manifest.collections))
         async with self._publishing(run.id, tracker):

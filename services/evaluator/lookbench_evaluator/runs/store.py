@@ -85,7 +85,7 @@ class RunStore:
 
     def _insert(self, db: sqlite3.Connection, run: Run) -> None:
         if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone():
-            raise RunAlreadyExists(f"runs/{run.id}", "choose another run_id")
+            raise RunAlreadyExists(f"runs/{run.id}", "choose another run_id (`--run-id`)")
         spec = run.specification
         db.execute(
             "INSERT INTO runs (id, state, benchmark, record) VALUES (?, ?, ?, ?)",

@@ -44,8 +44,8 @@ def check_rejected(manifest: BenchmarkManifest, spec: Specification) -> None:
     if count:
         where = ", ".join(f"{number} of {name}" for name, number in lost.items() if number)
         raise RowsRejected(
-            f"{count} rows of benchmarks/{spec.benchmark} were rejected at import ({where}); "
-            f"`lbclient benchmarks show {spec.benchmark}` counts them, `--rejected allow` "
+            f"benchmarks/{spec.benchmark} lost {count} rows at its import ({where}); "
+            f"`lbclient benchmarks show {spec.benchmark}` says why, `--rejected allow` "
             "evaluates without them",
             benchmark=spec.benchmark,
             count=count,
