@@ -2,7 +2,7 @@
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format protos docs perf status down clean
+.PHONY: help setup run test lint format protos docs perf up status logs down clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -34,11 +34,18 @@ perf:  ## Measure speed against peers; minutes, on a quiet machine
 	@deploy/local/setup.sh test
 	$(BIN)/python -m pytest -m perf -s tests/perf
 
+up:  ## Start the local stack
+	$(BIN)/lbclient up
+
 status:  ## Show what runs of the local stack
 	$(BIN)/lbclient status
+
+logs:  ## Follow the logs of the local stack
+	tail -F .lookbench/logs/*.log
 
 down:  ## Stop the local stack
 	$(BIN)/lbclient down
 
-clean: down  ## Stop the stack, remove its data and .venv
+clean:  ## Stop the stack, remove its data and .venv
+	-[ ! -x $(BIN)/lbclient ] || $(BIN)/lbclient down
 	rm -rf .lookbench .venv

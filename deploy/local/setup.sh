@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 purpose=${1:?usage: setup.sh run|test}
+goal=$([ "$purpose" = test ] && echo test || echo run)
 python=${PYTHON:-python3}
 cpu_index=https://download.pytorch.org/whl/cpu
 
@@ -15,12 +16,12 @@ say() { printf '==> %s\n' "$*" >&2; }
 
 check_python() {
   command -v "$python" > /dev/null || fail "no $python; install it: sudo apt-get install python3 python3-venv"
-  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    fail "$("$python" --version) is too old, 3.11 or newer is needed; set PYTHON=python3.11"
+  "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' ||
+    fail "$("$python" --version) does not fit, 3.11 to 3.13 is needed; name one: PYTHON=python3.11 make $goal"
 }
 
 make_environment() {
-  [ -x .venv/bin/python ] && return
+  [ -x .venv/bin/pip ] && return
   say "creating .venv with $("$python" --version)"
   "$python" -m venv .venv > /dev/null || {
     rm -rf .venv
@@ -44,11 +45,13 @@ install_packages() {
   [ "$(cat "$stamp" 2> /dev/null)" = "$wanted" ] && return
   say "installing packages for '$purpose' (about a minute with a warm cache, minutes without)"
   [ "$purpose" = test ] && extra=(--group dev)
-  .venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-  .venv/bin/python -m pip install --quiet --constraint constraints.txt \
-    "$(torch_requirement)" --extra-index-url "$cpu_index" ||
-    fail "no CPU build of torch; check the connection to $cpu_index, or take PyTorch's own: LOOKBENCH_TORCH=cuda make setup"
-  .venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[all]' "${extra[@]}"
+  local pip=(.venv/bin/python -m pip install --quiet --constraint constraints.txt)
+  "${pip[@]}" --upgrade 'pip>=25.1' || fail "cannot reach a package index; check the connection"
+  # Alone: whatever torch needs comes from the usual index.
+  "${pip[@]}" --no-deps "$(torch_requirement)" --extra-index-url "$cpu_index" ||
+    fail "no CPU build of torch; check the connection to $cpu_index, or take the GPU build: LOOKBENCH_TORCH=cuda make $goal"
+  "${pip[@]}" --editable '.[all]' "${extra[@]}" ||
+    fail "packages are missing, see above; 'make $goal' goes on from here"
   echo "$wanted" > "$stamp"
 }
 

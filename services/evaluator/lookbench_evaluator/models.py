@@ -26,7 +26,6 @@ from lookbench_inference.errors import ModelContractMismatch, ModelNotReady, Tri
 from lookbench_inference.ports import Embedder
 from lookbench_inference.triton import RepositoryEntry, TritonClient
 
-
 WAIT_INTERVAL_S = 0.5
 
 

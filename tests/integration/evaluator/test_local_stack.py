@@ -72,11 +72,18 @@ def test_up_evaluate_look_and_down(lbclient, home, up, fashion_mnist):
     assert json.loads(lbclient("models", "--json").stdout)["models"]
     lbclient("evaluate", "--model", "none", code=1)
 
+    lbclient("evaluate", "--run-id", "unfinished", "--detach")
     processes = [psutil.Process(p) for p in pids(home)]
     assert len(processes) == 2
     lbclient("down")
     assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes)
     lbclient("status", code=3)
+
+    # A run that was waiting or going on is taken up by the next start.
+    lbclient("up", "--free-ports")
+    watched = lbclient("runs", "watch", "unfinished").stdout
+    assert "ndcg_binary" in lbclient("report", "unfinished").stdout, watched
+    lbclient("down")
 
 
 def pids(home):
