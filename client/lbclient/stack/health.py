@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import grpc
 
+from lookbench_core.triton_reason import clean_reason
+
 _STATES = {0: "UNKNOWN", 1: "SERVING", 2: "NOT_SERVING", 3: "SERVICE_UNKNOWN"}
 UNREACHABLE = "UNREACHABLE"
 
@@ -69,7 +71,9 @@ def served_models(triton_url: str, timeout: float = 2.0) -> list[ServedModel] | 
     except (OSError, ValueError, urllib.error.URLError):
         return None
     models = [
-        ServedModel(entry["name"], entry.get("state") == "READY", entry.get("reason", ""))
+        ServedModel(
+            entry["name"], entry.get("state") == "READY", clean_reason(entry.get("reason", ""))
+        )
         for entry in entries
     ]
     return sorted(models, key=lambda model: model.name)

@@ -1,12 +1,14 @@
 """The command `lookbench-triton`.
 
 Exit codes: 0 done, or stopped by SIGTERM or Ctrl-C; 1 failure, said on stderr; 2 usage.
+LOOKBENCH_TRITON_TRACEBACK=1 shows where an unexpected error arose.
 """
 
 import dataclasses
 import importlib.util
 import os
 import sys
+import traceback
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import TextIO
@@ -26,10 +28,37 @@ from lookbench_triton.settings import LOOPBACK, ServeSettings, default_of
 from lookbench_triton.shared_memory import own_prefix
 from lookbench_triton.supervisor import Supervisor
 
+TRACEBACK = "LOOKBENCH_TRITON_TRACEBACK"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; the process' exit code."""
-    parsed = parse(arguments)
+    """Runs the command line; the process' exit code. Shows no traceback."""
+    try:
+        _run(_parse(arguments))
+        sys.stdout.flush()
+    except LookbenchError as error:
+        _complain(f"lookbench-triton: {error.message}")
+        return 1
+    except KeyboardInterrupt:
+        _complain("lookbench-triton: interrupted")
+        return 130
+    except BrokenPipeError:
+        _abandon_stdout()
+        return 1
+    except Exception as error:
+        return _unexpected(error)
+    return 0
+
+
+def _parse(arguments: Sequence[str] | None) -> Namespace:
+    try:
+        return parse(arguments)
+    except SystemExit:
+        sys.stdout.flush()  # --help: here a full disk is still a message
+        raise
+
+
+def _run(parsed: Namespace) -> None:
     commands: dict[str, Callable[[Namespace], None]] = {
         "install": _install,
         "check": _check,
@@ -37,15 +66,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "load": _load,
         "unload": _unload,
     }
+    commands[parsed.command](parsed)
+
+
+def _unexpected(error: Exception) -> int:
+    if os.environ.get(TRACEBACK):
+        traceback.print_exc()
+    hint = "" if isinstance(error, OSError) else f"; {TRACEBACK}=1 shows where"
+    _complain(f"lookbench-triton: {error} ({type(error).__name__}){hint}")
+    _abandon_stdout()
+    return 1
+
+
+def _abandon_stdout() -> None:
+    """Lets Python's own flush at exit succeed, which would complain once more."""
     try:
-        commands[parsed.command](parsed)
-    except LookbenchError as error:
-        _complain(f"lookbench-triton: {error.message}")
-        return 1
-    except KeyboardInterrupt:
-        _complain("lookbench-triton: interrupted")
-        return 130
-    return 0
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str) -> None:
@@ -87,7 +125,9 @@ def _unload(parsed: Namespace) -> None:
 
 
 def _api(parsed: Namespace) -> ServerApi:
-    return ServerApi(parsed.host, parsed.http_port)
+    api = ServerApi(parsed.host, parsed.http_port)
+    api.require_repository_control()
+    return api
 
 
 def _serve(parsed: Namespace) -> None:

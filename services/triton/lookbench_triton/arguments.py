@@ -9,12 +9,16 @@ from pathlib import Path
 from lookbench_triton.launcher import LOG_FLAGS
 from lookbench_triton.repository import ALL, NONE
 from lookbench_triton.settings import (
+    LOOPBACK,
     ServeSettings,
     default_install_dir,
     default_of,
     home,
+    recorded_http_port,
     variable,
 )
+
+DEFAULT_HTTP_PORT = "8000"
 
 EPILOG = (
     "Each flag has an environment variable: LOOKBENCH_TRITON_ and the flag's name, for example "
@@ -39,6 +43,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parsed = parser.parse_args(arguments)
     if "install_dir" in parsed:
         parsed.install_dir = parsed.install_dir.absolute()  # messages name it in full
+    if "http_port" in parsed and parsed.http_port is None:
+        recorded = recorded_http_port() if parsed.host in LOOPBACK else None
+        parsed.http_port = recorded or int(DEFAULT_HTTP_PORT)
     return parsed
 
 
@@ -74,25 +81,28 @@ def _add_directory(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_address(parser: argparse.ArgumentParser) -> None:
+def _add_host(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default=default_of("--host", "127.0.0.1"), help="%(default)s")
-    _add_number(parser, "--http-port", "8000", int, "KServe HTTP (default: %(default)s)")
 
 
 def _add_number(
     parser: argparse.ArgumentParser, flag: str, fallback: str, kind: type, text: str
 ) -> None:
-    parser.add_argument(flag, type=kind, default=default_of(flag, fallback), metavar="N", help=text)
+    default = default_of(flag, fallback) or None
+    parser.add_argument(flag, type=kind, default=default, metavar="N", help=text)
 
 
 def _add_control(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="name of the model's folder in the repository")
-    _add_address(parser)
+    _add_host(parser)
+    text = "KServe HTTP (default: the port of the stack recorded in LOOKBENCH_HOME, else 8000)"
+    _add_number(parser, "--http-port", "", int, text)
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
     _add_directory(parser)
-    _add_address(parser)
+    _add_host(parser)
+    _add_number(parser, "--http-port", DEFAULT_HTTP_PORT, int, "KServe HTTP (default: %(default)s)")
     parser.add_argument(
         "--repository",
         type=Path,

@@ -6,15 +6,21 @@ by its whole exit timeout. Proxies of the environment are not used.
 
 import http.client
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from lookbench_core.triton_reason import clean_reason
 from lookbench_triton.errors import ModelLoadFailed, ServerUnreachable
 
 READY = "READY"
 UNLOADED = "unloaded"
+SHOWN = 200
+"""Characters of an unexpected answer that a message quotes."""
+HOW_TO_START = (
+    "start the local stack with: lbclient up, or Triton alone with: "
+    "lookbench-triton serve --repository DIR; --http-port names another port"
+)
 
 
 @dataclass(frozen=True)
@@ -58,11 +64,8 @@ class ServerApi:
         except TimeoutError:
             raise
         except (OSError, http.client.HTTPException) as error:
-            raise ServerUnreachable(
-                f"No Triton answers at {self.address} ({error}); start one with: "
-                "lookbench-triton serve --repository DIR",
-                address=self.address,
-            ) from None
+            text = f"{_connection_fault(error, self.address)}; {HOW_TO_START}"
+            raise ServerUnreachable(text, address=self.address) from None
         finally:
             connection.close()
 
@@ -72,6 +75,22 @@ class ServerApi:
             return self.call("GET", "/v2/health/ready")[0] == 200
         except (ServerUnreachable, TimeoutError):
             return False
+
+    def require_repository_control(self) -> None:
+        """Raises ServerUnreachable unless Triton answers here and can load models."""
+        try:
+            status, body = self.call("GET", "/v2")
+            if status == 200 and "model_repository" in json.loads(body)["extensions"]:
+                return
+            cause = f"it answers {shown(body)}"
+        except TimeoutError:
+            cause = f"no answer within {self._timeout:g} s"
+        except (ValueError, KeyError, TypeError):
+            cause = f"it answers {shown(body)}"
+        raise ServerUnreachable(
+            f"What listens at {self.address} is not Triton ({cause}); {HOW_TO_START}",
+            address=self.address,
+        )
 
     def index(self) -> list[ModelState]:
         """Every model that was ever loaded or asked for, by version."""
@@ -123,7 +142,7 @@ class ServerApi:
             status, body = self.call(method, path)
             if status == 200:
                 return json.loads(body)
-            cause = _error_text(body)
+            cause = clean_reason(_error_text(body))
         except TimeoutError:
             cause = f"no answer within {self._timeout:g} s"
         except ValueError:
@@ -137,17 +156,20 @@ def _error_text(body: bytes) -> str:
     try:
         return str(json.loads(body)["error"])
     except (ValueError, KeyError, TypeError):
-        return body[:200].decode(errors="replace")
+        return shown(body)
 
 
-def clean_reason(reason: str) -> str:
-    """Triton's reason without Python's stack, its own nesting, and with a next step."""
-    text = re.split(r"\n+At:\n", reason)[0]
-    text = re.sub(r"^load failed for model '[^']*': (version \d+ is at \w+ state: )?", "", text)
-    text = re.sub(r"^(Internal|Invalid argument|Not found): ", "", text)
-    text = re.sub(r"^(TritonModelException|ModelRefused): ", "", text).strip().rstrip(";")
-    if "KIND_GPU" in text and "KIND_CPU" not in text:
-        text += "; the embedded server runs on the CPU: set kind: KIND_CPU in config.pbtxt"
-    if "failed to poll from model repository" in text:
-        text += " (no such folder, or its config.pbtxt cannot be read)"
-    return text
+def shown(answer: bytes | str) -> str:
+    """The head of what a stranger sent, quoted: it may hold anything, control codes too."""
+    text = answer if isinstance(answer, str) else answer.decode(errors="replace")
+    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "…")
+
+
+def _connection_fault(error: Exception, address: str) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return f"Nothing listens at {address} (connection refused)"
+    if isinstance(error, ConnectionError):
+        return f"What listens at {address} closed the connection ({error})"
+    if isinstance(error, http.client.HTTPException):
+        return f"What listens at {address} is not Triton (it answers {shown(str(error))})"
+    return f"{address} cannot be reached ({error})"

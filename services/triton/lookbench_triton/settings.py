@@ -3,6 +3,7 @@
 Each flag `--some-name` has a variable LOOKBENCH_TRITON_SOME_NAME; the flag wins.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,3 +63,15 @@ def home(environment: Mapping[str, str] = os.environ) -> Path:
 def default_install_dir(environment: Mapping[str, str] = os.environ) -> Path:
     """$LOOKBENCH_TRITON_INSTALL_DIR, by default $LOOKBENCH_HOME/triton."""
     return Path(environment.get(variable("--install-dir")) or home(environment) / "triton")
+
+
+def recorded_http_port(environment: Mapping[str, str] = os.environ) -> int | None:
+    """Triton's HTTP port in $LOOKBENCH_HOME/stack.json, where `lbclient up` records its stack.
+
+    None without a record that names one: what cannot be read is no record.
+    """
+    try:
+        port = json.loads((home(environment) / "stack.json").read_bytes())["ports"]["triton_http"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return port if isinstance(port, int) else None

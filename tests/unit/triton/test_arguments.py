@@ -64,3 +64,32 @@ def test_a_flags_variable_is_its_name():
 @pytest.mark.parametrize(("host", "contact"), [("0.0.0.0", "127.0.0.1"), ("10.0.0.5", "10.0.0.5")])
 def test_a_server_on_every_interface_is_reached_by_loopback(host, contact):
     assert ServeSettings(Path(), Path(), host=host).contact_host == contact
+
+
+def record(home, text):
+    (home / "stack.json").write_text(text)
+
+
+@pytest.fixture
+def recorded(monkeypatch, tmp_path):
+    monkeypatch.setenv("LOOKBENCH_HOME", str(tmp_path))
+    record(tmp_path, '{"version": 1, "ports": {"triton_http": 43210}}')
+    return tmp_path
+
+
+def test_a_running_stack_is_asked_at_its_recorded_port(recorded, monkeypatch):
+    assert parse(["load", "clip"]).http_port == 43210
+    assert parse(["load", "clip", "--http-port", "9000"]).http_port == 9000
+    monkeypatch.setenv("LOOKBENCH_TRITON_HTTP_PORT", "9001")
+    assert parse(["load", "clip"]).http_port == 9001
+
+
+def test_the_record_says_nothing_about_serving_or_other_machines(recorded):
+    assert parse(["serve"]).http_port == 8000
+    assert parse(["load", "clip", "--host", "gpu-7"]).http_port == 8000
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"ports": {"triton_http": "x"}}'])
+def test_a_record_that_cannot_be_read_is_none(recorded, text):
+    record(recorded, text)
+    assert parse(["unload", "clip"]).http_port == 8000

@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from lookbench_triton import __main__ as command
@@ -84,9 +88,12 @@ def test_check_lists_every_fault(monkeypatch, capsys, tmp_path):
 @pytest.mark.parametrize("verb", ["load", "unload"])
 def test_load_and_unload_ask_the_running_server(monkeypatch, capsys, verb):
     asked = []
+    monkeypatch.setattr(
+        ServerApi, "require_repository_control", lambda api: asked.append(api.address)
+    )
     monkeypatch.setattr(ServerApi, verb, lambda api, model: asked.append((api.address, model)))
     assert command.main([verb, "clip", "--http-port", "9000"]) == 0
-    assert asked == [("127.0.0.1:9000", "clip")]
+    assert asked == ["127.0.0.1:9000", ("127.0.0.1:9000", "clip")]
 
 
 def test_an_unwritable_log_file_is_a_message(tmp_path, capsys, installed, monkeypatch):
@@ -102,3 +109,47 @@ def test_errors_know_where_they_belong():
         "FAILED_PRECONDITION",
         "TRITON_UNAVAILABLE",
     )
+
+
+@pytest.fixture
+def failing_check(monkeypatch):
+    """A function: makes `check` raise."""
+
+    def fail(error):
+        def check(_):
+            raise error
+
+        monkeypatch.setattr(command, "_check", check)
+
+    return fail
+
+
+def test_an_unexpected_error_is_one_line_unless_asked(failing_check, capsys, monkeypatch):
+    failing_check(KeyError("x"))
+    assert command.main(["check"]) == 1
+    expected = "lookbench-triton: 'x' (KeyError); LOOKBENCH_TRITON_TRACEBACK=1 shows where\n"
+    assert capsys.readouterr().err == expected
+    monkeypatch.setenv("LOOKBENCH_TRITON_TRACEBACK", "1")
+    command.main(["check"])
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_causes_no_complaint(failing_check, capsys):
+    failing_check(BrokenPipeError())
+    assert command.main(["check"]) == 1
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_line():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "lookbench_triton", "--version"],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "lookbench-triton: [Errno 28] No space left on device (OSError)\n"

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from lookbench_triton.errors import ModelLoadFailed, ServerUnreachable
-from lookbench_triton.server_api import ModelState, ServerApi, clean_reason
+from lookbench_triton.server_api import ModelState, ServerApi
 
 
 class Canned(ServerApi):
@@ -111,22 +111,40 @@ def test_every_connection_is_closed_and_asked_to_be(monkeypatch):
     assert seen == [("127.0.0.1", 8000, 2), "close", "closed"]
 
 
+def test_only_a_server_that_controls_its_repository_is_triton():
+    api = Canned({"/v2": (200, {"name": "triton", "extensions": ["model_repository"]})})
+    api.require_repository_control()
+
+
 @pytest.mark.parametrize(
-    ("reason", "clean"),
+    ("answer", "text"),
     [
-        ("Internal: ModelRefused: model 'a': no\n\nAt:\n  /x.py(1): f\n", "model 'a': no"),
-        (
-            "Invalid argument: instance group gpu_0 of model gpu has kind KIND_GPU but no GPUs",
-            "instance group gpu_0 of model gpu has kind KIND_GPU but no GPUs; the embedded server "
-            "runs on the CPU: set kind: KIND_CPU in config.pbtxt",
-        ),
-        (
-            "failed to load 'x', failed to poll from model repository",
-            "failed to load 'x', failed to poll from model repository (no such folder, or its "
-            "config.pbtxt cannot be read)",
-        ),
-        ("unloaded", "unloaded"),
+        ((404, b"<html>\x1b[31m" + b"x" * 500), r"it answers '<html>\\x1b\[31mx+…'\)"),
+        ((200, []), r"it answers '\[\]'"),
+        ((200, {"extensions": []}), "it answers"),
+        (TimeoutError(), "no answer within 5 s"),
     ],
 )
-def test_a_reason_is_for_people(reason, clean):
-    assert clean_reason(reason) == clean
+def test_what_is_not_triton_is_quoted_and_the_way_on_is_named(answer, text):
+    with pytest.raises(ServerUnreachable, match=rf"127.0.0.1:1 is not Triton.*{text}") as refusal:
+        Canned({"/v2": answer}).require_repository_control()
+    assert "lbclient up" in refusal.value.message
+    assert len(refusal.value.message) < 500
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (http.client.BadStatusLine("\x00\x1b" * 500), r"is not Triton \(it answers '\\x00"),
+        (http.client.RemoteDisconnected("no answer"), "closed the connection"),
+        (OSError("no such name"), r"cannot be reached \(no such name"),
+    ],
+)
+def test_a_failed_connection_says_how(monkeypatch, error, text):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(http.client.HTTPConnection, "request", fail)
+    with pytest.raises(ServerUnreachable, match=text) as refusal:
+        ServerApi("127.0.0.1", 1).index()
+    assert "\x1b" not in refusal.value.message
