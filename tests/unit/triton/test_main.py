@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -145,6 +146,7 @@ def test_a_full_disk_is_one_line():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "lookbench_triton", "--version"],
+            env={**os.environ, "PYTHONUNBUFFERED": ""},  # else argparse hides the error
             check=False,
             stdout=full,
             stderr=subprocess.PIPE,
