@@ -1,8 +1,6 @@
 """The report of a run: means over queries, sizes, and what must be known to read them."""
 
-from collections.abc import Iterator, Sequence
-
-import numpy as np
+from collections.abc import Iterator, Mapping, Sequence
 
 from lookbench_evaluator.benchmarks.audit import SubsetAudit
 from lookbench_evaluator.benchmarks.opened import StoredBenchmark
@@ -15,11 +13,13 @@ from lookbench_evaluator.runs.results import (
     SubsetSummary,
 )
 from lookbench_evaluator.tasks.dense_retrieval import Evaluated, EvaluatedSubset
-from lookbench_metrics.summary import mean
+from lookbench_metrics.summary import Mean, mean, overall
 
 OVERALL = "overall"
 # Enough to see what is wrong; the counts tell how much there is.
 LISTED = 200
+Key = tuple[str, str, int]
+"""Judgement, metric, cutoff."""
 
 
 def make_report(spec: Specification, stored: StoredBenchmark, evaluated: Evaluated) -> Report:
@@ -28,7 +28,7 @@ def make_report(spec: Specification, stored: StoredBenchmark, evaluated: Evaluat
     audits = [audit for audit in stored.audit() if audit.subset in spec.subsets]
     groups = _duplicates(audits)
     return Report(
-        metrics=tuple(_metric_values(spec, evaluated.subsets)),
+        metrics=tuple(_metric_values(spec, stored, evaluated.subsets)),
         subsets=tuple(_summary(subset) for subset in evaluated.subsets),
         headline_judgement=_headline(spec, stored),
         notes=tuple(_notes(spec, stored, evaluated, audits)),
@@ -61,33 +61,43 @@ def _headline(spec: Specification, stored: StoredBenchmark) -> str:
 
 
 def _metric_values(
-    spec: Specification, subsets: Sequence[EvaluatedSubset]
+    spec: Specification, stored: StoredBenchmark, subsets: Sequence[EvaluatedSubset]
 ) -> Iterator[MetricValue]:
-    for subset in subsets:
-        yield from _means(spec, subset.name, [subset])
-    if len(subsets) > 1:
-        yield from _means(spec, OVERALL, subsets)
+    means = {subset.name: _means(spec, subset) for subset in subsets}
+    for name, values in means.items():
+        for key, found in values.items():
+            yield _value(name, key, found)
+    expected = [subset.name for subset in stored.manifest.subsets]
+    if len(expected) > 1:
+        for key in means[subsets[0].name]:
+            yield _overall(key, {name: means.get(name, {}).get(key) for name in expected})
 
 
-def _means(
-    spec: Specification, name: str, subsets: Sequence[EvaluatedSubset]
-) -> Iterator[MetricValue]:
-    """Means over the queries of all `subsets` together."""
-    options = spec.options
-    for judgement in options.judgements:
-        for key in subsets[0].values[judgement]:
-            values = np.concatenate([s.values[judgement][key] for s in subsets])
-            relevant = np.concatenate([s.relevant[judgement, key[0]] for s in subsets])
-            found = mean(values, relevant, options.no_relevant_policy)
-            yield MetricValue(
-                subset=name,
-                judgement=judgement,
-                metric=key[0],
-                cutoff=key[1],
-                value=found.value,
-                query_count=found.query_count,
-                no_relevant_count=found.no_relevant_count,
-            )
+def _means(spec: Specification, subset: EvaluatedSubset) -> dict[Key, Mean]:
+    policy = spec.options.no_relevant_policy
+    return {
+        (judgement, metric, cutoff): mean(column, subset.relevant[judgement, metric], policy)
+        for judgement, values in subset.values.items()
+        for (metric, cutoff), column in values.items()
+    }
+
+
+def _overall(key: Key, parts: Mapping[str, Mean | None]) -> MetricValue:
+    """The micro average of all subsets; without a value when one of them is missing."""
+    known = [part for part in parts.values() if part is not None]
+    whole = Mean(
+        overall(parts).value,
+        sum(part.query_count for part in known),
+        sum(part.no_relevant_count for part in known),
+    )
+    return _value(OVERALL, key, whole)
+
+
+def _value(subset: str, key: Key, found: Mean) -> MetricValue:
+    judgement, metric, cutoff = key
+    return MetricValue(
+        subset=subset, judgement=judgement, metric=metric, cutoff=cutoff, **vars(found)
+    )
 
 
 def _summary(subset: EvaluatedSubset) -> SubsetSummary:
@@ -110,6 +120,11 @@ def _notes(
     dense = spec.system.dense
     for encoder in dict.fromkeys((dense.query_encoder, dense.item_encoder)):
         yield _encoder_note(encoder)
+    if len(evaluated.subsets) < len(manifest.subsets):
+        yield (
+            f"{len(evaluated.subsets)} of {len(manifest.subsets)} subsets were evaluated; there "
+            "is no overall mean."
+        )
     if any(subset.noise for subset in manifest.subsets):
         used = "not part" if options.without_noise else "part"
         yield f"The benchmark's distractors are {used} of the galleries."
