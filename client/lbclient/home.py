@@ -51,9 +51,15 @@ def find_home(environment: Mapping[str, str] = os.environ) -> Home:
     return Home(Path(environment.get(VARIABLE) or ".lookbench").expanduser().absolute())
 
 
+def named_repository(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """What LOOKBENCH_MODEL_REPOSITORY names; None when it is not set."""
+    named = environment.get("LOOKBENCH_MODEL_REPOSITORY")
+    return Path(named).absolute() if named else None
+
+
 def model_repository(home: Home, environment: Mapping[str, str] = os.environ) -> Path:
     """LOOKBENCH_MODEL_REPOSITORY, or `models` in the home."""
-    return Path(environment.get("LOOKBENCH_MODEL_REPOSITORY") or home.models).absolute()
+    return named_repository(environment) or home.models.absolute()
 
 
 def exported_models(repository: Path) -> list[str]:

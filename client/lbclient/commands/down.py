@@ -6,7 +6,7 @@ from lbclient.interruption import interruptible
 from lbclient.output import say
 from lbclient.session import Session, pass_session
 from lbclient.stack.launch import stop_stack
-from lbclient.stack.record import locked, read_stack
+from lbclient.stack.record import locked, read_stack, remove_stack
 
 
 @click.command()
@@ -32,6 +32,5 @@ def down(session: Session, grace: float) -> None:
     with interruptible(again), locked(home):
         stack = read_stack(home)
         if stack is not None:
-            if not stack.alive():
-                say("the recorded stack had ended already")
-            stop_stack(home, stack, grace=grace, say=say)
+            stop_stack(stack, grace=grace, say=say)
+            remove_stack(home)

@@ -10,9 +10,8 @@ from lbclient.options import json_option
 from lbclient.output import print_json, say, show
 from lbclient.session import Session, pass_session
 from lbclient.stack.health import UNREACHABLE, ServedModel, health, served_models
-from lbclient.stack.launch import EVALUATOR, TRITON
 from lbclient.stack.processes import is_alive
-from lbclient.stack.record import Stack, read_stack
+from lbclient.stack.record import EVALUATOR, TRITON, Stack, read_stack
 from lbclient.tables import plain_table
 
 DOWN = 3

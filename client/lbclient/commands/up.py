@@ -8,14 +8,15 @@ import click
 
 from lbclient import extras
 from lbclient.errors import StackError
-from lbclient.home import model_repository
+from lbclient.home import Home, named_repository
 from lbclient.interruption import interruptible
 from lbclient.options import Command, json_option
 from lbclient.output import print_json, say
 from lbclient.session import Session, pass_session
-from lbclient.stack.launch import Plan, Started, require_startable, start, stop_stack
-from lbclient.stack.ports import FLAGS, Ports, free_ports
+from lbclient.stack.launch import Say, Started, require_startable, start, stop_stack
+from lbclient.stack.ports import FLAGS, Ports
 from lbclient.stack.record import Stack, locked, read_stack
+from lbclient.stack.request import UpRequest
 
 _DEFAULTS = Ports()
 
@@ -26,9 +27,7 @@ def _port_option(name: str, what: str) -> Callable[[Command], Command]:
         FLAGS[name],
         name,
         type=click.IntRange(1, 65535),
-        default=default,
-        show_default=True,
-        help=f"Port of {what}.",
+        help=f"Port of {what}. Default: {default}.",
     )
 
 
@@ -42,7 +41,7 @@ def _port_option(name: str, what: str) -> Callable[[Command], Command]:
 @click.option(
     "--data-root",
     "data_roots",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
     metavar="DIR",
     help="Folder that imports may read; may be repeated.",
@@ -70,13 +69,15 @@ def up(
     any_ports: bool,
     timeout: float,
     as_json: bool,
-    **numbers: int,
+    **numbers: int | None,
 ) -> None:
     """Start Triton and the evaluator here.
 
     Waits until both answer. They go on after this command; `lbclient down`
     stops them. Logs, pids and results stand in LOOKBENCH_HOME. Does nothing
-    when they run already.
+    when they run already as asked, and refuses when they run otherwise. When
+    one of them died, both are started anew with the ports, the repository and
+    the data roots that they had.
 
     \b
     Examples:
@@ -85,28 +86,34 @@ def up(
       LOOKBENCH_HOME=/var/tmp/lookbench lbclient up
     """  # noqa: D301 - click's mark
     _require_packages()
-    home = session.home
+    asked = UpRequest(
+        repository=repository.absolute() if repository else named_repository(),
+        data_roots=tuple(root.absolute() for root in data_roots),
+        ports={name: number for name, number in numbers.items() if number is not None},
+        any_ports=any_ports,
+    )
     tell = (lambda text: None) if as_json else say
-    with locked(home):
-        running = read_stack(home)
-        if running is not None:
-            if running.is_whole():
-                _tell_running(running, session, as_json=as_json)
-                return
-            tell("the recorded stack is incomplete; stopping what is left of it")
-            stop_stack(home, running, grace=30.0, say=tell)
-        ports = Ports(**numbers)
-        plan = Plan(
-            home=home,
-            repository=(repository or model_repository(home)).absolute(),
-            ports=free_ports(ports) if any_ports else ports,
-            extra_data_roots=tuple(root.absolute() for root in data_roots),
-        )
-        require_startable(plan)
-        tell(f"starting Triton and the evaluator; logs in {home.logs}")
-        with interruptible("What had been started is stopped again."):
-            started = start(plan, timeout=timeout, say=tell)
+    with locked(session.home):
+        recorded = read_stack(session.home)
+        if recorded is not None and recorded.is_whole():
+            asked.require_met(session.home, recorded)
+            _tell_running(recorded, session, as_json=as_json)
+            return
+        started = _start(session.home, asked, recorded, timeout, tell)
     _tell_started(started, as_json=as_json)
+
+
+def _start(
+    home: Home, asked: UpRequest, recorded: Stack | None, timeout: float, tell: Say
+) -> Started:
+    if recorded is not None:
+        tell("the recorded stack is incomplete; stopping what is left of it")
+        stop_stack(recorded, grace=30.0, say=tell)
+    plan = asked.plan(home, recorded)
+    require_startable(plan)
+    tell(f"starting Triton and the evaluator; logs in {home.logs}")
+    with interruptible("What had been started is stopped again."):
+        return start(plan, timeout=timeout, say=tell)
 
 
 def _require_packages() -> None:

@@ -12,12 +12,10 @@ from lbclient.errors import StackError
 from lbclient.home import SYSTEM_DATA, Home, exported_models
 from lbclient.stack.health import ServedModel, health, served_models
 from lbclient.stack.ports import HOST, Ports, require_free
-from lbclient.stack.processes import Child, Process, spawn, stop, tail
-from lbclient.stack.record import Stack, remove_stack, write_stack
+from lbclient.stack.processes import Child, Process, is_alive, spawn, stop, tail
+from lbclient.stack.record import EVALUATOR, TRITON, Stack, remove_stack, write_stack
 
 _POLL = 0.2
-TRITON = "triton"
-EVALUATOR = "evaluator"
 
 T = TypeVar("T")
 Say = Callable[[str], None]
@@ -31,6 +29,7 @@ class Plan:
     repository: Path
     ports: Ports = field(default_factory=Ports)
     extra_data_roots: tuple[Path, ...] = ()
+    any_ports: bool = False
     python: str = sys.executable
 
     @property
@@ -86,8 +85,7 @@ def start(plan: Plan, *, timeout: float, say: Say) -> Started:
     Raises StackError with the end of the log of what died.
     """
     require_startable(plan)
-    for folder in (plan.home.logs, plan.home.data, plan.home.evaluator):
-        folder.mkdir(parents=True, exist_ok=True)
+    _make_folders(plan.home)
     children: list[Child] = []
     try:
         for name, command in (
@@ -109,18 +107,32 @@ def start(plan: Plan, *, timeout: float, say: Say) -> Started:
     return Started(_stack(plan, children), failed)
 
 
-def stop_stack(home: Home, stack: Stack, *, grace: float, say: Say) -> None:
-    """Stops the evaluator, then Triton, and forgets the record.
+def _make_folders(home: Home) -> None:
+    for folder in (home.logs, home.data, home.evaluator):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StackError(
+                f"cannot make the folder {folder}: {error.strerror}; move away what is there, "
+                "or choose another folder with LOOKBENCH_HOME",
+                metadata={"path": str(folder)},
+            ) from error
+
+
+def stop_stack(stack: Stack, *, grace: float, say: Say) -> None:
+    """Stops the evaluator, then Triton; the record stays.
 
     grace: seconds that each may take before it is killed.
     """
     for process in sorted(stack.processes, key=lambda process: process.name != EVALUATOR):
-        began = time.monotonic()
-        if stop(process, grace):
+        began, ran = time.monotonic(), is_alive(process)
+        went = stop(process, grace)
+        if not ran:
+            say(f"{process.name} had ended already")
+        elif went:
             say(f"{process.name} stopped")
         else:
             say(f"{process.name} did not stop within {time.monotonic() - began:.0f} s; killed")
-    remove_stack(home)
 
 
 def require_startable(plan: Plan) -> None:
@@ -145,6 +157,7 @@ def _stack(plan: Plan, children: list[Child]) -> Stack:
         processes=tuple(child.process for child in children),
         repository=str(plan.repository),
         data_roots=tuple(str(root) for root in plan.data_roots),
+        any_ports=plan.any_ports,
     )
 
 

@@ -14,24 +14,30 @@ from lbclient.stack.ports import Ports
 from lbclient.stack.processes import Process, is_alive
 
 _VERSION = 1
+TRITON = "triton"
+EVALUATOR = "evaluator"
 
 
 @dataclass(frozen=True)
 class Stack:
-    """What `lbclient up` started and where it listens."""
+    """What `lbclient up` started and where it listens.
+
+    any_ports: whether it was started with --free-ports.
+    """
 
     ports: Ports
     processes: tuple[Process, ...]
     repository: str
     data_roots: tuple[str, ...]
+    any_ports: bool = False
 
     def alive(self) -> tuple[Process, ...]:
         """The processes that still run."""
         return tuple(process for process in self.processes if is_alive(process))
 
     def is_whole(self) -> bool:
-        """Whether every process runs."""
-        return len(self.alive()) == len(self.processes)
+        """Whether both processes run; a start that was killed may have recorded only one."""
+        return {TRITON, EVALUATOR} <= {process.name for process in self.alive()}
 
 
 def read_stack(home: Home) -> Stack | None:
@@ -61,6 +67,7 @@ def _parse(data: dict[str, Any]) -> Stack:
         processes=tuple(Process(**process) for process in data["processes"]),
         repository=data["repository"],
         data_roots=tuple(data["data_roots"]),
+        any_ports=bool(data.get("any_ports", False)),
     )
 
 

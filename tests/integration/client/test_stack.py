@@ -190,6 +190,44 @@ def test_up_status_down(run, home, up):
     assert run("down")[0] == 0
 
 
+def test_stack_that_runs_otherwise_than_asked_is_refused(run, home, up, tmp_path):
+    run(*up)
+    code, _, err = run("up", "--data-root", str(tmp_path))
+    assert code == 1
+    assert f"but without --data-root {tmp_path};" in err
+    command = err.split("lbclient down && lbclient ")[1].split()
+    assert run("down")[0] == 0
+    assert run(*command)[0] == 0
+    assert run("up", "--data-root", str(tmp_path))[0] == 0
+    code, _, err = run("up", "--data-root", str(tmp_path / "absent"))
+    assert code == 2
+    assert "does not exist" in err
+
+
+def test_restart_keeps_ports_and_data_roots(run, home, up, tmp_path):
+    run(*up, "--data-root", str(tmp_path), "--free-ports")
+    before = json.loads((home / "stack.json").read_text())
+    kill(before, "evaluator", "triton")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", before["ports"]["triton_metrics"]))
+        taken.listen()
+        code, _, err = run("up", "--timeout", "20")
+    assert code == 0, err
+    assert "triton had ended already" in err
+    after = json.loads((home / "stack.json").read_text())
+    for key in ("evaluator", "triton_http", "triton_grpc"):
+        assert after["ports"][key] == before["ports"][key]
+    assert after["ports"]["triton_metrics"] != before["ports"]["triton_metrics"]
+    assert after["data_roots"] == before["data_roots"]
+
+
+def test_file_where_a_folder_belongs_is_named(run, home, up):
+    (home / "evaluator").touch()
+    code, _, err = run(*up)
+    assert code == 1
+    assert f"Error: cannot make the folder {home}/evaluator: File exists; move away" in err
+
+
 def test_commands_use_the_recorded_stack(run, home, up):
     run(*up)
     port = json.loads((home / "stack.json").read_text())["ports"]["evaluator"]
@@ -332,7 +370,7 @@ def test_stale_record_never_ends_a_process_that_got_the_same_pid(run, home):
         (home / "stack.json").write_text(json.dumps(record))
         code, _, err = run("down")
         assert code == 0
-        assert "the recorded stack had ended already" in err
+        assert err == "triton had ended already\n"
         assert bystander.poll() is None
         assert not (home / "stack.json").exists()
     finally:
@@ -362,6 +400,21 @@ def test_status_of_another_server(run, home, up):
     code, out, _ = run("--server", f"127.0.0.1:{port}", "status", "--json")
     assert code == 0
     assert [part["pid"] for part in json.loads(out)["processes"]] == [None, None]
+
+
+def kill(record, *names):
+    """Ends recorded processes as the kernel would, and waits until they are gone."""
+    pids = [process["pid"] for process in record["processes"] if process["name"] in names]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not any(map(runs, pids)))
+
+
+def runs(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def wait_for(condition, seconds=20):

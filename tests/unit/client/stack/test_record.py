@@ -1,5 +1,6 @@
 """The record of the local stack."""
 
+import json
 import os
 
 import pytest
@@ -42,10 +43,24 @@ def test_record_that_is_not_ours_is_named(tmp_path, text):
 
 def test_process_with_another_start_time_is_not_ours():
     """The pid was used again."""
-    assert stack(this_process()).is_whole()
+    assert stack(this_process(), this_process("triton")).is_whole()
     reused = stack(this_process(shift=1))
     assert reused.alive() == ()
     assert not reused.is_whole()
+
+
+def test_stack_of_one_process_is_not_whole():
+    """`up` was killed between the two starts."""
+    assert not stack(this_process("triton")).is_whole()
+
+
+def test_record_of_an_earlier_version_kept_its_ports(tmp_path):
+    home = Home(tmp_path)
+    write_stack(home, stack())
+    record = json.loads(home.stack_file.read_text())
+    del record["any_ports"]
+    home.stack_file.write_text(json.dumps(record))
+    assert read_stack(home) == stack()
 
 
 def test_pid_that_does_not_exist_is_not_alive():
