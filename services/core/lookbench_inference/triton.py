@@ -13,6 +13,7 @@ from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 from lookbench_core.errors import LookbenchError
 from lookbench_core.tensors import GRAPH_DIGEST_PARAMETER
+from lookbench_core.triton_reason import clean_reason
 from lookbench_inference.errors import (
     InferenceDeadline,
     InferenceFailed,
@@ -96,7 +97,8 @@ class TritonClient:
         async with self._translated("", control=True):
             index = await self._client.get_model_repository_index(client_timeout=CONTROL_TIMEOUT_S)
         return [
-            RepositoryEntry(m.name, m.version, m.state == "READY", m.reason) for m in index.models
+            RepositoryEntry(m.name, m.version, m.state == "READY", clean_reason(m.reason))
+            for m in index.models
         ]
 
     async def contract(self, name: str) -> ModelContract:
@@ -149,7 +151,8 @@ class TritonClient:
             status = str(error.status()).removeprefix("StatusCode.")
             if control and status == "DEADLINE_EXCEEDED":  # hung: no better than absent
                 status = "UNAVAILABLE"
-            raise _translate(status, error.message(), self.url, model) from error
+            told = clean_reason(error.message())
+            raise _translate(status, told, self.url, model) from error
 
 
 def _tensor_contracts(tensors: Any) -> dict[str, TensorContract]:
