@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
+from lbclient.advice import next_step
 from lbclient.commands.benchmarks import benchmarks
 from lbclient.commands.completion import completion
 from lbclient.commands.doctor import doctor
@@ -19,10 +20,9 @@ from lbclient.commands.results import results
 from lbclient.commands.runs import runs
 from lbclient.commands.status import status
 from lbclient.commands.up import up
-from lbclient.errors import LookbenchClientError, NotReachable, RunCancelled, RunFailed
+from lbclient.errors import LookbenchClientError, NotReachable
 from lbclient.home import find_home
 from lbclient.interruption import Interrupted
-from lbclient.names import short
 from lbclient.options import SERVER
 from lbclient.session import Session
 
@@ -30,10 +30,6 @@ FAILED = 1
 USAGE = 2
 NOT_REACHABLE = 3
 INTERRUPTED = 130
-
-HOW_TO_START = """\
-Start one on this machine with `lbclient up`, or in containers with
-`docker compose up -d`; --server HOST:PORT names one that runs elsewhere."""
 
 
 def _version() -> str:
@@ -115,13 +111,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _show_error(error: LookbenchClientError) -> int:
     _complain(error_text(error))
-    if isinstance(error, RunFailed | RunCancelled):
-        name = short(error.metadata["run"])
-        click.echo(f"`lbclient runs resume {name}` goes on from where it ended.", err=True)
-    if not isinstance(error, NotReachable):
-        return FAILED
-    click.echo(HOW_TO_START, err=True)
-    return NOT_REACHABLE
+    if hint := next_step(error, find_home()):
+        click.echo(hint, err=True)
+    return NOT_REACHABLE if isinstance(error, NotReachable) else FAILED
 
 
 def error_text(error: LookbenchClientError) -> str:

@@ -15,7 +15,7 @@ from lbclient.channel import DEFAULT_TARGET, MAX_MESSAGE_BYTES, RetryPolicy, ope
 from lbclient.errors import LookbenchClientError, error_from_status, translated
 from lbclient.names import benchmark_name, model_name, run_name
 from lbclient.pages import Pager
-from lbclient.watch import OnLost, RunWatch, Stream, WatchPolicy, raise_unless_succeeded
+from lbclient.watch import Ended, OnLost, RunWatch, Stream, WatchPolicy, raise_unless_succeeded
 from lookbench.v1 import evaluation_service_pb2 as api
 from lookbench.v1.benchmark_pb2 import Benchmark
 from lookbench.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
@@ -115,12 +115,15 @@ class Client:
 
         return Pager(fetch)
 
-    def watch_run(self, run: Run | str, *, on_lost: OnLost | None = None) -> AsyncIterator[Run]:
+    def watch_run(
+        self, run: Run | str, *, on_lost: OnLost | None = None, ended: Ended | None = None
+    ) -> AsyncIterator[Run]:
         """The run as it is now, then each change, until it has ended.
 
         A lost connection is opened again, for as long as the watch policy says;
-        `on_lost` is told once each time. Giving a Run instead of its name says
-        that the server is known to have it.
+        `on_lost` is told once each time. `ended` is asked before each attempt
+        whether the server is gone for good. Giving a Run instead of its name
+        says that the server is known to have it.
         """
         name = run.name if isinstance(run, Run) else run_name(run)
 
@@ -136,6 +139,7 @@ class Client:
             self._watch,
             met=isinstance(run, Run),
             on_lost=on_lost,
+            ended=ended,
         )
         return watch.states()
 

@@ -1,23 +1,25 @@
 """Following a run to its end at the command line: progress, Ctrl-C, the table."""
 
-from lbclient.errors import LookbenchClientError
+from lbclient.errors import LookbenchClientError, NotReachable
 from lbclient.interruption import interruptible
 from lbclient.names import short
 from lbclient.output import print_json, say, show
 from lbclient.progress import duration_text, run_progress
 from lbclient.report_tables import report_parts
+from lbclient.session import Session
 from lbclient.sync import SyncClient
 from lbclient.watch import raise_unless_succeeded
 from lookbench.v1.run_pb2 import Report, Run
 
 
-def follow(client: SyncClient, run: Run, *, as_json: bool) -> None:
+def follow(session: Session, client: SyncClient, run: Run, *, as_json: bool) -> None:
     """Watches `run` until it has ended and prints its report.
 
     With `as_json` nothing but JSON is printed: the report, or the run when it
-    did not succeed. Raises RunFailed or RunCancelled, and Interrupted on Ctrl-C.
+    did not succeed. Raises RunFailed or RunCancelled, Interrupted on Ctrl-C, and
+    NotReachable at once when the local evaluator's process has ended.
     """
-    final = _watch(client, run, quiet=as_json)
+    final = _watch(session, client, run, quiet=as_json)
     if as_json and final.state != Run.SUCCEEDED:
         print_json(final)
     raise_unless_succeeded(final)
@@ -34,8 +36,15 @@ def print_report(report: Report, *, as_json: bool) -> None:
         show(*report_parts(report))
 
 
-def _watch(client: SyncClient, run: Run, *, quiet: bool) -> Run:
+def _watch(session: Session, client: SyncClient, run: Run, *, quiet: bool) -> Run:
     last = run
+    has_ended = session.local_evaluator_ended()
+
+    def ended() -> NotReachable | None:
+        if not has_ended():
+            return None
+        text = f"the evaluator at {client.target} has ended; {run.name} starts again with it"
+        return NotReachable(text, metadata={"target": client.target})
 
     def on_lost(error: LookbenchClientError) -> None:
         if not quiet:
@@ -48,7 +57,7 @@ def _watch(client: SyncClient, run: Run, *, quiet: bool) -> Run:
         f"  lbclient runs cancel {name}   stops it"
     )
     with interruptible(goes_on), run_progress(quiet=quiet) as show_progress:
-        for last in client.watch_run(run, on_lost=on_lost):
+        for last in client.watch_run(run, on_lost=on_lost, ended=ended):
             show_progress(last)
     return last
 

@@ -1,13 +1,16 @@
 """What every command needs: the server to talk to and the home folder."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import click
 
+from lbclient.advice import recorded_stack
 from lbclient.channel import DEFAULT_TARGET
 from lbclient.home import Home
-from lbclient.stack.record import read_stack
+from lbclient.stack.processes import Process, is_alive
+from lbclient.stack.record import EVALUATOR, read_stack
 from lbclient.sync import SyncClient
 
 
@@ -28,6 +31,29 @@ class Session:
     def client(self) -> SyncClient:
         """A client for the evaluator."""
         return SyncClient(self.target())
+
+    def local_evaluator_ended(self) -> Callable[[], bool]:
+        """A function: whether the recorded evaluator that is meant now has ended since.
+
+        It stays False for a server elsewhere, and while another is started in its place.
+        """
+        target = self.target()
+        known = self._evaluators(target)
+
+        def ended() -> bool:
+            if not known or any(map(is_alive, known)):
+                return False
+            now = self._evaluators(target)
+            return now is None or any(not is_alive(process) for process in now)
+
+        return ended
+
+    def _evaluators(self, target: str) -> list[Process] | None:
+        """Recorded processes that serve `target`; empty while Triton starts; None: no stack."""
+        stack = recorded_stack(self.home)
+        if stack is None or stack.ports.evaluator_target != target:
+            return None
+        return [process for process in stack.processes if process.name == EVALUATOR]
 
 
 pass_session = click.make_pass_decorator(Session)

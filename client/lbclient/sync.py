@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 
 from lbclient.channel import DEFAULT_TARGET, MAX_MESSAGE_BYTES, RetryPolicy
 from lbclient.client import Client
-from lbclient.watch import OnLost, WatchPolicy
+from lbclient.watch import Ended, OnLost, WatchPolicy
 from lookbench.v1.benchmark_pb2 import Benchmark
 from lookbench.v1.model_pb2 import Model
 from lookbench.v1.run_pb2 import QueryResult, Report, Run
@@ -92,9 +92,11 @@ class SyncClient:
         )
         return self._iterate(aiter(pager))
 
-    def watch_run(self, run: Run | str, *, on_lost: OnLost | None = None) -> Iterator[Run]:
+    def watch_run(
+        self, run: Run | str, *, on_lost: OnLost | None = None, ended: Ended | None = None
+    ) -> Iterator[Run]:
         """See Client.watch_run."""
-        return self._iterate(self._client.watch_run(run, on_lost=on_lost))
+        return self._iterate(self._client.watch_run(run, on_lost=on_lost, ended=ended))
 
     def wait_for_report(self, run: Run | str) -> Report:
         """See Client.wait_for_report."""

@@ -53,6 +53,8 @@ class Stream(Protocol):
 
 
 OnLost = Callable[[LookbenchClientError], None]
+Ended = Callable[[], LookbenchClientError | None]
+"""Asked while the connection is lost; an error says that waiting for the server is in vain."""
 
 
 def is_finished(run: Run) -> bool:
@@ -90,6 +92,7 @@ class RunWatch:
         *,
         met: bool = False,
         on_lost: OnLost | None = None,
+        ended: Ended | None = None,
     ) -> None:
         self._target = target
         self._open_stream = open_stream
@@ -97,6 +100,7 @@ class RunWatch:
         self._policy = policy
         self._met = met
         self._on_lost = on_lost
+        self._ended = ended
         self._revision = -1
         self._lost_since: float | None = None
         self._delay = policy.first_delay
@@ -105,7 +109,8 @@ class RunWatch:
         """The run as it is now, then each change, until it has ended.
 
         Raises the last error when the connection stays lost for longer than
-        the policy's patience, and any other error of the server at once.
+        the policy's patience, what `ended` gives, and any other error of the
+        server at once.
         """
         while True:
             async with aclosing(self._until_lost()) as runs:
@@ -126,7 +131,10 @@ class RunWatch:
                     yield run
                     if is_finished(run):
                         return
-            raise NotReachable(f"{self._target} closed the watch before the run had ended")
+            raise NotReachable(
+                f"{self._target} closed the watch before the run had ended",
+                metadata={"target": self._target},
+            )
         except LookbenchClientError as error:
             if not (is_connection_loss(error) or error.retryable):
                 raise
@@ -159,6 +167,8 @@ class RunWatch:
                 return None
 
     async def _pause(self, error: LookbenchClientError) -> None:
+        if self._ended is not None and (final := self._ended()) is not None:
+            raise final from error
         now = monotonic()
         if self._lost_since is None:
             self._lost_since = now

@@ -180,7 +180,7 @@ def evaluate(
             run = client.create_run(wanted, run_id=run_id)
         tell(f"{run.name}: {system_text(run.system)} on {short(run.benchmark)}")
         if not detach:
-            follow(client, run, as_json=as_json)
+            follow(session, client, run, as_json=as_json)
         elif as_json:
             print_json(run)
         else:

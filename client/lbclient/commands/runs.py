@@ -93,7 +93,7 @@ def watch_run(session: Session, run: str, as_json: bool) -> None:
     Ctrl-C stops the watching, not the run. A lost connection is opened again.
     """
     with session.client() as client:
-        follow(client, client.get_run(run), as_json=as_json)
+        follow(session, client, client.get_run(run), as_json=as_json)
 
 
 @runs.command("cancel")
@@ -101,7 +101,7 @@ def watch_run(session: Session, run: str, as_json: bool) -> None:
 @json_option
 @pass_session
 def cancel_run(session: Session, run: str, as_json: bool) -> None:
-    """Stop a run that has not ended; `runs resume` takes it up again."""
+    """Stop a run that has not ended; `runs resume` starts it over."""
     with session.client() as client:
         _tell(client.cancel_run(run), "is being cancelled", as_json=as_json)
 
@@ -111,7 +111,7 @@ def cancel_run(session: Session, run: str, as_json: bool) -> None:
 @json_option
 @pass_session
 def resume_run(session: Session, run: str, as_json: bool) -> None:
-    """Queue a failed or cancelled run again, with the versions that it began with."""
+    """Start a failed or cancelled run over, with the versions that it was pinned to."""
     with session.client() as client:
         resumed = client.resume_run(run)
         _tell(

@@ -11,6 +11,8 @@ from lookbench_core.triton_reason import clean_reason
 
 _STATES = {0: "UNKNOWN", 1: "SERVING", 2: "NOT_SERVING", 3: "SERVICE_UNKNOWN"}
 UNREACHABLE = "UNREACHABLE"
+UNLOADED = "unloaded"
+"""Triton's reason for a model that someone unloaded on purpose."""
 
 # A local stack is never behind the proxy that the environment may name.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))

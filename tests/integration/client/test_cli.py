@@ -2,9 +2,14 @@
 
 import json
 import signal
+import subprocess
 import threading
 import time
 
+from lbclient.home import Home
+from lbclient.stack.ports import Ports
+from lbclient.stack.processes import Process, start_time
+from lbclient.stack.record import Stack, write_stack
 from lookbench.v1.benchmark_pb2 import Benchmark
 from lookbench.v1.model_pb2 import Model
 from lookbench.v1.run_pb2 import EvaluationOptions, Progress, Run
@@ -112,7 +117,7 @@ def test_failed_run_says_why_and_exits_1(lbclient, evaluator, status_with):
     done = lbclient("runs", "watch", "r1")
     assert done.code == 1
     assert "Error: runs/r1 failed: Triton is gone (TRITON_UNAVAILABLE)" in done.err
-    assert "`lbclient runs resume r1` goes on" in done.err
+    assert "`lbclient runs resume r1` starts it over" in done.err
     assert done.out == ""
 
 
@@ -260,6 +265,26 @@ def test_lost_server_is_told_and_the_watch_goes_on(start_lbclient, server, evalu
     assert process.returncode == 0, err
     assert "the run goes on there, connecting again" in err
     assert "0.6667" in out
+
+
+def test_local_evaluator_that_died_is_told_at_once(start_lbclient, server, evaluator, tmp_path):
+    stand_in = subprocess.Popen(["sleep", "600"])
+    process = Process("evaluator", stand_in.pid, start_time(stand_in.pid), "")
+    home = Home(tmp_path / "home")
+    home.root.mkdir()
+    write_stack(home, Stack(Ports(evaluator=server.port), (process,), "", ()))
+    evaluator.go_on.clear()
+    watching = start_lbclient("evaluate")
+    wait_for(lambda: asked(evaluator, "WatchRun"))
+    stand_in.kill()
+    stand_in.wait()
+    began = time.monotonic()
+    server.stop()
+    out, err = watching.communicate(timeout=30)
+    assert time.monotonic() - began < 10
+    assert (watching.returncode, out) == (3, "")
+    assert f"the evaluator at {server.target} has ended; runs/r1 starts again with it" in err
+    assert "`lbclient up` starts it anew" in err
 
 
 def test_nothing_listening_names_both_ways_to_start_one(start_lbclient, unused_port):

@@ -269,9 +269,11 @@ def test_model_that_cannot_be_loaded_is_named_while_the_others_are_served(run, h
     assert code == 0
     assert "warning: Triton could not load a-bad-one: bad graph" in err
     assert "Triton serves m" in err
-    code, out, _ = run("status")
+    code, out, err = run("status")
     assert code == 3
+    assert "PARTLY" in out
     assert "no: bad graph" in out
+    assert err.startswith(f"up, but a-bad-one is not served; mend it in {home}/models, then")
 
 
 def test_stack_without_any_model_is_refused(run, home, up):
@@ -392,6 +394,23 @@ def test_logs_of_the_start_before_are_kept(run, home, up):
     run(*up, FAKE_TRITON="childless")
     names = {path.name for path in Path(home / "logs").iterdir()}
     assert {"triton.log", "triton.log.1", "evaluator.log", "evaluator.log.1"} <= names
+
+
+def test_status_of_another_server_says_nothing_of_the_local_record(run, home, unused_port):
+    code, _, err = run("--server", f"127.0.0.1:{unused_port}", "status")
+    assert code == 3
+    assert err.startswith(f"no evaluator answers at 127.0.0.1:{unused_port};")
+    assert "record" not in err
+
+
+def test_status_names_the_next_step(run, home, up):
+    (home / "stack.json").unlink(missing_ok=True)
+    assert f"recorded in {home} (LOOKBENCH_HOME names another" in run("status")[2]
+    run(*up)
+    kill(json.loads((home / "stack.json").read_text()), "triton")
+    code, _, err = run("status")
+    assert code == 3
+    assert err == f"not up: triton ended; `lbclient up` starts it anew; logs: {home}/logs\n"
 
 
 def test_status_of_another_server(run, home, up):

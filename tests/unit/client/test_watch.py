@@ -144,3 +144,14 @@ def test_cancelled_run_raises():
 
 def test_succeeded_run_does_not_raise():
     raise_unless_succeeded(run(1, Run.SUCCEEDED))
+
+
+async def test_server_that_ended_for_good_is_not_waited_for():
+    server = Server([run(1), LOST], [run(2), LOST], [])
+    endings = [None, NotReachable("the process has ended")]
+    lost = []
+    states = server.watch(on_lost=lost.append, ended=lambda: endings.pop(0))
+    with pytest.raises(NotReachable, match="the process has ended"):
+        await revisions(states)
+    assert server.opened == 2
+    assert lost == [LOST]
