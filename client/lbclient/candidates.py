@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from lbclient.errors import LookbenchClientError
+from lbclient.errors import LookbenchClientError, Refused
 from lbclient.names import short
 from lookbench.v1.benchmark_pb2 import Benchmark
 from lookbench.v1.model_pb2 import Model
@@ -11,22 +11,43 @@ KIND_OF_MODALITY = {
     Benchmark.IMAGE: Model.IMAGE_EMBEDDING,
     Benchmark.TEXT: Model.TEXT_EMBEDDING,
 }
+_HOW_TO_IMPORT = (
+    "`lbclient benchmarks fetch fashion-mnist` gets a small one, "
+    "`lbclient benchmarks import --help` says how to import it"
+)
 
 
 class Ambiguous(LookbenchClientError):
     """None or several could be meant; the message lists them."""
 
 
+def require_ready(benchmark: Benchmark) -> Benchmark:
+    """The benchmark, when runs may use it. Raises Refused, saying how to go on."""
+    if benchmark.state != Benchmark.READY:
+        raise Refused(_why_not_ready(benchmark), metadata={"name": benchmark.name})
+    return benchmark
+
+
+def _why_not_ready(benchmark: Benchmark) -> str:
+    name = short(benchmark.name)
+    if benchmark.state == Benchmark.FAILED:
+        why = benchmark.error.message or "the server gave no reason"
+        return f"the import of {benchmark.name} failed: {why}; import it again under the same id"
+    return (
+        f"{benchmark.name} is still being imported ({benchmark.imported_rows:,} rows so far); "
+        f"wait until `lbclient benchmarks show {name}` says READY"
+    )
+
+
 def only_benchmark(benchmarks: Iterable[Benchmark]) -> Benchmark:
     """The only benchmark that is READY. Raises Ambiguous."""
-    ready = [benchmark for benchmark in benchmarks if benchmark.state == Benchmark.READY]
+    listed = list(benchmarks)
+    ready = [benchmark for benchmark in listed if benchmark.state == Benchmark.READY]
     if len(ready) == 1:
         return ready[0]
     if not ready:
-        raise Ambiguous(
-            "no benchmark is ready; `lbclient benchmarks fetch fashion-mnist` gets a small one, "
-            "`lbclient benchmarks import --help` says how to import it"
-        )
+        reasons = "".join(f"\n  {_why_not_ready(benchmark)}" for benchmark in listed)
+        raise Ambiguous(f"no benchmark is ready; {_HOW_TO_IMPORT}{reasons}")
     raise Ambiguous(_choices("benchmark", "--benchmark", [b.name for b in ready]))
 
 

@@ -24,6 +24,7 @@ from lbclient.errors import LookbenchClientError, NotReachable
 from lbclient.home import find_home
 from lbclient.interruption import Interrupted
 from lbclient.options import SERVER
+from lbclient.output import complain
 from lbclient.session import Session
 
 FAILED = 1
@@ -110,7 +111,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show_error(error: LookbenchClientError) -> int:
-    _complain(error_text(error))
+    complain(error_text(error))
     if hint := next_step(error, find_home()):
         click.echo(hint, err=True)
     return NOT_REACHABLE if isinstance(error, NotReachable) else FAILED
@@ -140,7 +141,7 @@ def _unexpected(error: Exception) -> int:
     if os.environ.get("LBCLIENT_DEBUG"):
         traceback.print_exc()
     hint = "" if isinstance(error, OSError) else "; LBCLIENT_DEBUG=1 shows where"
-    _complain(f"{error} ({type(error).__name__}){hint}")
+    complain(f"{error} ({type(error).__name__}){hint}")
     return FAILED
 
 
@@ -149,7 +150,3 @@ def _reader_left() -> int:
     # once more when it flushes at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED
-
-
-def _complain(text: str) -> None:
-    click.echo(click.style("Error: ", fg="red") + text, err=True)

@@ -281,11 +281,17 @@ class Client:
 
 
 def import_error(benchmark: Benchmark) -> LookbenchClientError | None:
-    """Why an import FAILED; None unless it did."""
-    if benchmark.state != Benchmark.FAILED:
+    """Why the last import failed; None unless it did.
+
+    A benchmark whose replacement failed is READY and has an error: it is as it was.
+    """
+    if benchmark.state != Benchmark.FAILED and not benchmark.error.code:
         return None
     error = error_from_status(benchmark.error)
     reason = error.message or "the server gave no reason"
-    error.message = f"import of {benchmark.name} failed: {reason}"
+    if benchmark.state == Benchmark.FAILED:
+        error.message = f"import of {benchmark.name} failed: {reason}"
+    else:
+        error.message = f"the replacement failed: {reason}; {benchmark.name} is as it was"
     error.args = (error.message,)
     return error

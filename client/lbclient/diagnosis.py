@@ -68,6 +68,21 @@ def to_dict(finding: Finding) -> dict[str, str]:
     return asdict(finding)
 
 
+def to_do(findings: list[Finding]) -> list[str]:
+    """Each fix once, with the names of what it fixes, in the order of the findings.
+
+    Fixes are the same when their commands are; a note may follow a command in parentheses.
+    """
+    names: dict[str, list[str]] = {}
+    texts: dict[str, str] = {}
+    for finding in findings:
+        if finding.fix:
+            command = finding.fix.partition("   (")[0]
+            names.setdefault(command, []).append(finding.name)
+            texts.setdefault(command, finding.fix)
+    return [f"{texts[command]}   # {', '.join(names[command])}" for command in names]
+
+
 def _python(place: Place) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] < OLDEST_PYTHON:
@@ -89,15 +104,14 @@ def _extras(place: Place) -> Iterator[Finding]:
         "triton": "missing",
         "exporter": "warning",
     }
+    missing = {extra: extras.missing(extra) for extra in needed}
+    lacking = [extra for extra in needed if missing[extra]]
+    # One command for all of them, so that it is advised once.
+    fix = f"{extras.install_command(*lacking)}   (in a clone of the repository; or: make setup)"
     for extra, severity in needed.items():
-        missing = extras.missing(extra)
-        if missing:
-            yield Finding(
-                f"packages of {extra}",
-                severity,
-                "not installed: " + ", ".join(missing),
-                f"{extras.install_command(extra)}   (in a clone of the repository; or: make setup)",
-            )
+        if missing[extra]:
+            detail = "not installed: " + ", ".join(missing[extra])
+            yield Finding(f"packages of {extra}", severity, detail, fix)
         else:
             yield Finding(f"packages of {extra}", "ok", "installed")
 
@@ -191,10 +205,11 @@ def _ports(place: Place) -> Iterator[Finding]:
         yield Finding("ports", "ok", f"in use by our own stack ({stack.ports.evaluator_target})")
         return
     taken = [(n, p) for n, p in asdict(Ports()).items() if not is_free(p)]
-    for name, port in taken:
-        fix = f"lbclient up --free-ports   (or {FLAGS[name]} with another port)"
-        yield Finding("ports", "warning", f"{port} is in use", fix)
-    if not taken:
+    if taken:
+        numbers, flags = ", ".join(str(p) for _, p in taken), ", ".join(FLAGS[n] for n, _ in taken)
+        fix = f"lbclient up --free-ports   (or other ports with {flags})"
+        yield Finding("ports", "warning", f"in use: {numbers}", fix)
+    else:
         yield Finding("ports", "ok", ", ".join(str(p) for p in asdict(Ports()).values()))
 
 

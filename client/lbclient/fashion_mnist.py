@@ -67,11 +67,13 @@ def fetch(target: Path, say: Say) -> Path:
 
     Tries what is there, the system's package, Debian's package without
     installing it, and the official download, in this order. Raises FetchFailed
-    with the outcome of each and what can be done by hand.
+    with the outcome of each and what can be done by hand; before any of them when
+    `target` could not be written.
     """
     if problem_with(target) is None:
         say(f"{target} has it already")
         return target
+    _require_usable(target)
     failures = []
     for source, read in _SOURCES.items():
         say(f"trying {source} …")
@@ -82,6 +84,30 @@ def fetch(target: Path, say: Say) -> Path:
             continue
         return target
     raise FetchFailed(_advice(target, failures), metadata={"target": str(target)})
+
+
+def _require_usable(target: Path) -> None:
+    """Raises FetchFailed for a target that cannot be written or holds other things."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent):
+            others = _others(target)
+    except OSError as error:
+        raise FetchFailed(
+            f"cannot write {target}: {error.strerror}; name another folder with --to",
+            metadata={"target": str(target)},
+        ) from error
+    if others:
+        raise FetchFailed(
+            f"{target} holds other files ({others[0]}); name another folder with --to",
+            metadata={"target": str(target)},
+        )
+
+
+def _others(target: Path) -> list[str]:
+    """Names in `target` that are not of the data set."""
+    ours = {name for released in CONTENT for name in (released, f"{released}.gz")}
+    return sorted({path.name for path in target.iterdir()} - ours) if target.exists() else []
 
 
 def _publish(read: Callable[[Path], Path], target: Path) -> None:
@@ -106,11 +132,9 @@ def _released_files(folder: Path) -> Iterator[Path]:
 
 def _replace(target: Path, ready: Path) -> None:
     """Puts `ready` at `target`; refuses to overwrite a folder that holds other things."""
-    ours = {name for released in CONTENT for name in (released, f"{released}.gz")}
+    if others := _others(target):
+        raise _Unusable(f"{target} holds other files ({others[0]}); name another with --to")
     if target.exists():
-        others = sorted({path.name for path in target.iterdir()} - ours)
-        if others:
-            raise _Unusable(f"{target} holds other files ({others[0]}); name another with --to")
         shutil.rmtree(target)
     ready.rename(target)
 

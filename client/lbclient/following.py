@@ -4,10 +4,11 @@ from lbclient.errors import LookbenchClientError, NotReachable
 from lbclient.interruption import interruptible
 from lbclient.names import short
 from lbclient.output import print_json, say, show
-from lbclient.progress import duration_text, run_progress
+from lbclient.progress import run_progress
 from lbclient.report_tables import report_parts
 from lbclient.session import Session
 from lbclient.sync import SyncClient
+from lbclient.times import run_duration
 from lbclient.watch import raise_unless_succeeded
 from lookbench.v1.run_pb2 import Report, Run
 
@@ -63,8 +64,7 @@ def _watch(session: Session, client: SyncClient, run: Run, *, quiet: bool) -> Ru
 
 
 def _ending(run: Run) -> str:
-    seconds = (run.end_time.ToNanoseconds() - run.start_time.ToNanoseconds()) / 1e9
-    took = f" in {duration_text(seconds)}" if run.HasField("end_time") and seconds > 0 else ""
+    took = f" in {duration}" if (duration := run_duration(run)) else ""
     name = short(run.name)
     return (
         f"\n{run.name} finished{took}. `lbclient results {name}` shows single queries, "

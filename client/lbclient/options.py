@@ -130,7 +130,16 @@ SERVER = ServerType()
 
 
 def json_option(command: Command) -> Command:
-    """`--json` for commands that print data."""
+    """`--json` for commands that print data; a group's holds for its commands, too."""
     return click.option(
-        "as_json", "--json", is_flag=True, help="Print one JSON document instead of tables."
+        "as_json",
+        "--json",
+        is_flag=True,
+        callback=_or_of_group,
+        help="Print one JSON document instead of tables.",
     )(command)
+
+
+def _or_of_group(context: click.Context, _parameter: click.Parameter, value: bool) -> bool:
+    group = context.parent.params if context.parent else {}
+    return value or bool(group.get("as_json"))

@@ -1,6 +1,7 @@
 """Where the command line writes: data to stdout, everything about it to stderr."""
 
 import json
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,9 +16,17 @@ from rich.text import Text
 def console(*, stderr: bool = False) -> Console:
     """A console that shows text as it is: nothing in it is markup.
 
-    Colours appear on a terminal only, and never with NO_COLOR set.
+    Colours appear on a terminal only. With NO_COLOR set there are no codes at all,
+    neither bold nor dim.
     """
-    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    plain = bool(os.environ.get("NO_COLOR"))
+    return Console(
+        stderr=stderr,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        color_system=None if plain else "auto",
+    )
 
 
 def show(*parts: RenderableType) -> None:
@@ -30,6 +39,14 @@ def show(*parts: RenderableType) -> None:
 def say(text: str) -> None:
     """Prints a line about what happens to stderr."""
     click.echo(text, err=True)
+
+
+def complain(text: str) -> None:
+    """Prints an error to stderr."""
+    mark = "Error: "
+    click.echo(
+        (mark if os.environ.get("NO_COLOR") else click.style(mark, fg="red")) + text, err=True
+    )
 
 
 def to_dict(message: Message) -> dict[str, Any]:

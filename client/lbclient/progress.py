@@ -9,6 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from lbclient.output import console, say
 from lbclient.tables import count
+from lbclient.times import duration_text
 from lookbench.v1.benchmark_pb2 import Benchmark
 from lookbench.v1.run_pb2 import Progress as RunProgress
 from lookbench.v1.run_pb2 import Run
@@ -33,16 +34,6 @@ def stage_text(run: Run) -> str:
     if run.state == Run.PENDING:
         return "waiting for its turn"
     return _STAGES.get(run.progress.stage, "running")
-
-
-def duration_text(seconds: float) -> str:
-    """`45 s`, `3 min 20 s`, `2 h 5 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def speed_text(progress: RunProgress) -> str:

@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lbclient.names import short
-from lbclient.tables import NONE, count, counted, plain_table, system_text
+from lbclient.tables import count, counted, plain_table, system_text
+from lbclient.times import NONE
 from lookbench.v1.run_pb2 import MetricValue, QueryResult, Report, SubsetSummary
 
 _REJECTED_SHOWN = 10

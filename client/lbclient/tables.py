@@ -1,23 +1,23 @@
 """Tables for people. Pure functions: messages in, things to print out."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
-from google.protobuf.timestamp_pb2 import Timestamp
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from lbclient.names import short
+from lbclient.times import NONE, local_time, run_duration, short_time
 from lookbench.v1.benchmark_pb2 import Benchmark
 from lookbench.v1.model_pb2 import Model
 from lookbench.v1.run_pb2 import Run, System
 
 _STATE_STYLE = {"SUCCEEDED": "green", "READY": "green", "FAILED": "red", "CANCELLED": "yellow"}
-NONE = "-"
 _UNBROKEN = 40
 """Names up to this long are not folded, so that they can be copied."""
+_UNBROKEN_PAIR = 34
+"""The same for a run and its benchmark together: beside them 80 columns hold the rest."""
 
 
 def plain_table(*columns: str, numeric: Iterable[str] = (), names: Iterable[str] = ()) -> Table:
@@ -49,11 +49,10 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{count(number)} {one if number == 1 else many}"
 
 
-def local_time(stamp: Timestamp) -> str:
-    """Minutes in the local time zone; `-` when it is not set."""
-    if not stamp.seconds:
-        return NONE
-    return datetime.fromtimestamp(stamp.seconds).astimezone().strftime("%Y-%m-%d %H:%M")
+def short_digest(digest: str) -> str:
+    """`sha256:` and 12 digits, which stay on one line; --json has them all."""
+    algorithm, colon, digits = digest.rpartition(":")
+    return f"{algorithm}{colon}{digits[:12]}"
 
 
 def fields_table(rows: Iterable[tuple[str, RenderableType]]) -> Table:
@@ -98,19 +97,25 @@ def state_name(run: Run) -> str:
 
 
 def runs_table(runs: Iterable[Run]) -> Table:
-    """One run a row."""
+    """One run a row; a column for notes when there are any."""
     listed = list(runs)
+    notes = ("note",) if any(run.display_name for run in listed) else ()
     names = [short(run.name) for run in listed]
-    table = plain_table("run", "state", "system", "benchmark", "created", "note", names=names)
+    columns = ("run", "state", "system", "benchmark", "created", *notes)
+    table = plain_table(*columns, names=names)
+    table.columns[1].no_wrap = table.columns[4].no_wrap = True
+    benchmarks = [short(run.benchmark) for run in listed]
+    longest = [max(map(len, texts), default=0) for texts in (names, benchmarks)]
+    table.columns[3].no_wrap = sum(longest) <= _UNBROKEN_PAIR
     for run in listed:
-        table.add_row(
+        cells = (
             short(run.name),
             state_text(state_name(run)),
             system_text(run.system),
             short(run.benchmark),
-            local_time(run.create_time),
-            run.display_name,
+            short_time(run.create_time),
         )
+        table.add_row(*cells, *([run.display_name] if notes else []))
     return table
 
 
@@ -128,13 +133,17 @@ def run_fields(run: Run) -> Table:
         ("created", local_time(run.create_time)),
         ("started", local_time(run.start_time)),
         ("ended", local_time(run.end_time)),
+        ("took", run_duration(run)),
         ("done", f"{count(progress.done)} of {count(progress.total)}" if progress.total else ""),
         ("from cache", count(progress.cache_hits) if progress.cache_hits else ""),
         ("rejected", count(progress.rejected) if progress.rejected else ""),
-        ("benchmark digest", run.pinned.benchmark_digest),
+        ("benchmark digest", short_digest(run.pinned.benchmark_digest)),
     ]
     rows += [
-        ("model", f"{short(model.model)} version {model.version} {model.graph_digest}")
+        (
+            "model",
+            f"{short(model.model)} version {model.version} {short_digest(model.graph_digest)}",
+        )
         for model in run.pinned.models
     ]
     return fields_table(rows)
@@ -171,55 +180,93 @@ def modalities(benchmark: Benchmark) -> str:
 
 
 def benchmark_parts(benchmark: Benchmark) -> Sequence[RenderableType]:
-    """Fields, subsets, judgements and row counts of one benchmark."""
-    head = fields_table(
+    """Fields, subsets, judgements and row counts of one benchmark, apart by blank lines."""
+    tables = (_subsets(benchmark), _judgements(benchmark), _collections(benchmark))
+    parts: list[RenderableType] = [_benchmark_fields(benchmark)]
+    for table in tables:
+        parts += [Text(), table] if table.row_count else []
+    if rejected := rejected_text(benchmark):
+        parts.append(Text(rejected))
+    return parts
+
+
+def _benchmark_fields(benchmark: Benchmark) -> Table:
+    kept = benchmark.state == Benchmark.READY and benchmark.error.message
+    groups = counted(benchmark.duplicate_group_count, "group", "groups")
+    return fields_table(
         [
             ("benchmark", benchmark.name),
             ("title", benchmark.title),
             ("state", state_text(Benchmark.State.Name(benchmark.state))),
-            ("error", benchmark.error.message),
+            (
+                "replacement" if kept else "error",
+                f"failed: {kept}; the benchmark is as it was" if kept else benchmark.error.message,
+            ),
             ("kind", modalities(benchmark)),
             ("source", f"{benchmark.format} {benchmark.source_path}".strip()),
-            ("digest", benchmark.digest),
-            (
-                "duplicates",
-                counted(benchmark.duplicate_group_count, "group", "groups") + " of equal content",
-            ),
+            ("digest", short_digest(benchmark.digest)),
+            ("duplicates", f"{groups} of equal content"),
         ]
     )
-    subsets = plain_table(
-        "subset", "queries", "items", "noise", numeric=("queries", "items", "noise")
-    )
+
+
+def _subsets(benchmark: Benchmark) -> Table:
+    numeric = ("queries", "items", "noise")
+    table = plain_table("subset", *numeric, numeric=numeric)
     for subset in benchmark.subsets:
         numbers = (subset.query_count, subset.item_count, subset.noise_count)
-        subsets.add_row(subset.name, *map(count, numbers))
-    judgements = plain_table("judgement", "grades", "relevant when")
+        table.add_row(subset.name, *map(count, numbers))
+    return table
+
+
+def _judgements(benchmark: Benchmark) -> Table:
+    table = plain_table("judgement", "grades", "relevant when")
     for judgement in benchmark.judgements:
         headline = judgement.name == benchmark.headline_judgement
         name = f"{judgement.name} (headline)" if headline else judgement.name
-        judgements.add_row(name, "graded" if judgement.graded else "binary", judgement.description)
-    rows = plain_table("rows of", "in", "used", "rejected", numeric=("in", "used", "rejected"))
+        table.add_row(name, "graded" if judgement.graded else "binary", judgement.description)
+    return table
+
+
+def _collections(benchmark: Benchmark) -> Table:
+    numeric = ("in", "used", "rejected")
+    table = plain_table("rows of", *numeric, numeric=numeric)
     for part in benchmark.collections:
-        rows.add_row(part.name, *map(count, (part.rows_in, part.rows_out, part.rows_rejected)))
-    return [head] + [table for table in (subsets, judgements, rows) if table.row_count]
+        table.add_row(part.name, *map(count, (part.rows_in, part.rows_out, part.rows_rejected)))
+    return table
 
 
-def models_table(models: Iterable[Model]) -> Table:
-    """One model a row."""
+def rejected_text(benchmark: Benchmark) -> str:
+    """How many rows were rejected for which reason, most frequent first; empty when none were."""
+    reasons = sorted(benchmark.rejected_reasons.items(), key=lambda pair: (-pair[1], pair[0]))
+    if not reasons:
+        return ""
+    total = count(sum(number for _, number in reasons))
+    listed = ", ".join(f"{count(number)} {reason}" for reason, number in reasons)
+    return f"{total} rejected: {listed}; `lbclient report RUN` lists rows"
+
+
+def models_parts(models: Iterable[Model]) -> Sequence[RenderableType]:
+    """One model a row; below, each problem once with the models that have it."""
     listed = list(models)
     columns = ("model", "ready", "kind", "dim", "presets", "source")
     names = [short(model.name) for model in listed]
     table = plain_table(*columns, numeric=("dim",), names=names)
+    problems: dict[str, list[str]] = {}
     for model in listed:
         table.add_row(
             short(model.name),
-            Text("yes", style="green") if model.ready else Text(f"no: {model.problem}", "red"),
+            Text("yes", style="green") if model.ready else Text("no", style="red"),
             kind_text(model),
             str(model.dimension),
             ", ".join(model.presets) or NONE,
             model.source,
         )
-    return table
+        if model.problem or not model.ready:
+            problem = model.problem or "not ready; Triton gives no reason"
+            problems.setdefault(problem, []).append(short(model.name))
+    lines = [Text(f"{', '.join(having)}: {problem}") for problem, having in problems.items()]
+    return [table, Text(), *lines] if lines else [table]
 
 
 def kind_text(model: Model) -> str:
@@ -235,7 +282,8 @@ def model_fields(model: Model) -> Table:
             ("model", model.name),
             ("kind", kind_text(model)),
             ("family", model.family),
-            ("ready", "yes" if model.ready else f"no: {model.problem}"),
+            ("ready", "yes" if model.ready else "no"),
+            ("problem", model.problem),
             ("versions", ", ".join(model.versions)),
             ("dimension", str(model.dimension)),
             ("precision", model.precision),
@@ -246,7 +294,7 @@ def model_fields(model: Model) -> Table:
             ("licence", model.licence),
             ("training cutoff", model.training_cutoff or "not declared"),
             ("worst cosine", cosine and f"{cosine} to the reference library"),
-            ("graph digest", model.graph_digest),
+            ("graph digest", short_digest(model.graph_digest)),
         ]
     )
 

@@ -89,7 +89,7 @@ def import_benchmark(
 
     The server reads the files itself, so PATH must lie below one of its data
     roots: `lbclient up` gives it $LOOKBENCH_HOME/data, /usr/share/datasets and
-    each --data-root.
+    each --data-root. A relative PATH starts at the first of them.
 
     \b
     Examples:
@@ -106,14 +106,18 @@ def import_benchmark(
             options=dict(options),
             allow_replace=replace,
         )
-        if not detach:
+        # An import always begins in IMPORTING: READY is one that was made before.
+        is_old = found.state == Benchmark.READY
+        if not (detach or is_old):
             found = _follow_import(client, found, quiet=as_json)
     if as_json:
         print_json(found)
-    if (error := import_error(found)) is not None:
+    if not is_old and (error := import_error(found)) is not None:
         raise error
     if not as_json:
         _say_imported(found)
+        if is_old:
+            say("\nimported already; --replace reads the files again")
 
 
 def _follow_import(client: SyncClient, benchmark: Benchmark, *, quiet: bool) -> Benchmark:
@@ -135,7 +139,7 @@ def _say_imported(benchmark: Benchmark) -> None:
 
 
 @benchmarks.command("fetch")
-@click.argument("name", type=click.Choice([fashion_mnist.NAME]))
+@click.argument("name", type=click.Choice([fashion_mnist.NAME]), metavar="NAME")
 @click.option(
     "--to",
     type=click.Path(file_okay=False, path_type=Path),
@@ -146,7 +150,7 @@ def _say_imported(benchmark: Benchmark) -> None:
 def fetch_benchmark(session: Session, name: str, to: Path | None) -> None:
     """Get a public data set and print its folder.
 
-    Fashion-MNIST is taken from /usr/share/datasets, from Debian's package
+    NAME is fashion-mnist. It is taken from /usr/share/datasets, from Debian's package
     (without installing it, no root needed) or from the official download, and
     verified by SHA-256.
     """

@@ -3,7 +3,7 @@
 import click
 from rich.text import Text
 
-from lbclient.diagnosis import Place, examine, is_fit, to_dict
+from lbclient.diagnosis import Place, examine, is_fit, to_dict, to_do
 from lbclient.home import model_repository
 from lbclient.options import json_option
 from lbclient.output import print_json, say, show
@@ -37,8 +37,7 @@ def doctor(session: Session, context: click.Context, as_json: bool) -> None:
                 finding.name, Text(finding.status, _STYLES[finding.status]), finding.detail
             )
         show(table)
-        fixes = [f"  {finding.fix}   # {finding.name}" for finding in findings if finding.fix]
-        if fixes:
-            show("", "To do:", *fixes)
+        if fixes := to_do(findings):
+            show("", "To do:", *(f"  {fix}" for fix in fixes))
         say(f"\nhome: {session.home.root}")
     context.exit(0 if fit else 1)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lbclient import evaluation
-from lbclient.candidates import only_benchmark, only_model
+from lbclient.candidates import only_benchmark, only_model, require_ready
 from lbclient.evaluation import Encoders, Rules, build_run
 from lbclient.following import follow
 from lbclient.interruption import interruptible
@@ -191,10 +191,10 @@ def _choose(
     client: SyncClient, benchmark: str | None, encoders: Encoders, tell: Say
 ) -> tuple[str, Encoders]:
     """Fills in what was not named, when only one thing can be meant, and says so."""
-    if benchmark and encoders.query_model and encoders.item_model:
-        return benchmark, encoders
     if benchmark:
-        found = client.get_benchmark(benchmark)
+        found = require_ready(client.get_benchmark(benchmark))
+        if encoders.query_model and encoders.item_model:
+            return benchmark, encoders
     else:
         found = only_benchmark(client.list_benchmarks())
         tell(f"benchmark: {short(found.name)} (the only one that is ready)")

@@ -5,7 +5,7 @@ import click
 from lbclient.options import json_option
 from lbclient.output import print_json, print_json_list, say, show
 from lbclient.session import Session, pass_session
-from lbclient.tables import model_fields, models_table
+from lbclient.tables import model_fields, models_parts
 
 
 @click.group(invoke_without_command=True)
@@ -29,7 +29,7 @@ def list_models(session: Session, as_json: bool) -> None:
     elif not found:
         say("no models; export one with lookbench-export")
     else:
-        show(models_table(found))
+        show(*models_parts(found))
 
 
 @models.command("show")

@@ -16,7 +16,7 @@ from lbclient.report_tables import (
     results_table,
 )
 from lbclient.session import Session, pass_session
-from lookbench.v1.run_pb2 import QueryResult
+from lookbench.v1.run_pb2 import QueryResult, Report
 
 _PAGE = 1000
 
@@ -68,6 +68,7 @@ def results(
             raise click.BadParameter(
                 f"{judgement!r} is not among {', '.join(known)}", param_hint="--judgement"
             )
+        _require_subset(report, subset)
         rule = judgement or (known[0] if known else "")
         page = min(limit + 1, _PAGE) if limit and not worst else _PAGE
         listing = client.list_query_results(run, subset=subset, page_size=page)
@@ -85,6 +86,14 @@ def results(
     show(results_table(found, rule, columns))
     if more:
         say(f"the first {len(found)} by judgement {rule}; --limit 0 shows all of {short(run)}")
+
+
+def _require_subset(report: Report, subset: str) -> None:
+    known = [summary.subset for summary in report.subsets]
+    if subset and subset not in known:
+        raise InvalidRequest(
+            f"{report.run.name} has no subset {subset!r}; it has {', '.join(known)}"
+        )
 
 
 def worst_results(

@@ -65,7 +65,8 @@ class CannedEvaluator(EvaluationServiceServicer):
 
     script: states that WatchRun sends, in order; the last one stays. drop:
     how many watches break after each one message. fail: method → status to
-    answer with, as often as its count says. calls: what was asked.
+    answer with, as often as its count says. existing: what an import finds.
+    import_error: how each import ends. calls: what was asked.
     """
 
     def __init__(self):
@@ -74,6 +75,8 @@ class CannedEvaluator(EvaluationServiceServicer):
         self.requests = {}
         self.drop = 0
         self.fail = {}
+        self.existing = None
+        self.import_error = None
         self.script = [
             (Run.RUNNING, Progress.EMBEDDING_QUERIES, 1),
             (Run.RUNNING, Progress.EMBEDDING_ITEMS, 5),
@@ -210,6 +213,8 @@ class CannedEvaluator(EvaluationServiceServicer):
                 if benchmark.state == Benchmark.IMPORTING:
                     benchmark.state = Benchmark.READY
                     benchmark.imported_rows = 7
+                    if self.import_error is not None:
+                        benchmark.error.CopyFrom(self.import_error)
                 return benchmark
         missing = failure("NOT_FOUND", f"{request.name} does not exist", "BENCHMARK_NOT_FOUND")
         context.abort_with_status(rpc_status.to_status(missing))
@@ -217,6 +222,8 @@ class CannedEvaluator(EvaluationServiceServicer):
 
     def ImportBenchmark(self, request, context):
         self._answer("ImportBenchmark", request, context)
+        if self.existing is not None:
+            return self.existing
         benchmark = Benchmark(
             name=f"benchmarks/{request.benchmark_id}",
             state=Benchmark.IMPORTING,

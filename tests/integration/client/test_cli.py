@@ -6,6 +6,8 @@ import subprocess
 import threading
 import time
 
+from google.rpc import status_pb2
+
 from lbclient.home import Home
 from lbclient.stack.ports import Ports
 from lbclient.stack.processes import Process, start_time
@@ -191,6 +193,19 @@ def test_results_by_what_the_run_lacks_say_what_it_has(lbclient):
     assert metric.code == 1
     assert "the run has hit@1" in metric.err
     assert lbclient("results", "r1", "--judgement", "colour").code == 2
+    subset = lbclient("results", "r1", "--subset", "nope")
+    assert (subset.code, subset.out) == (1, "")
+    assert "runs/r1 has no subset 'nope'; it has main" in subset.err
+
+
+def test_benchmark_that_is_not_ready_is_said_before_models_are_chosen(lbclient, evaluator):
+    evaluator.benchmarks[0].state = Benchmark.FAILED
+    evaluator.benchmarks[0].error.message = "no corpus"
+    named = lbclient("evaluate", "--benchmark", "fm", "--model", "lite0")
+    assert named.code == 1
+    assert "the import of benchmarks/fm failed: no corpus; import it again" in named.err
+    assert "benchmarks/fm failed: no corpus" in lbclient("evaluate").err
+    assert asked(evaluator, "ListModels") == asked(evaluator, "CreateRun") == []
 
 
 def test_models(lbclient):
@@ -201,6 +216,9 @@ def test_models(lbclient):
         "models/minilm",
     ]
     assert "image embedding" in lbclient("models", "show", "lite0").out
+    assert lbclient("models", "--json", "show", "lite0").json["name"] == "models/lite0"
+    assert lbclient("models", "--json", "list").out == lbclient("models", "--json").out
+    assert lbclient("models", "list", "--json").out == lbclient("models", "--json").out
 
 
 def test_benchmarks(lbclient):
@@ -223,6 +241,27 @@ def test_import_waits_until_the_benchmark_is_ready(lbclient, evaluator):
         True,
     )
     assert dict(request.options) == {"csv": "a.csv", "judgement": "class,colour"}
+
+
+def test_import_of_what_is_there_says_so(lbclient, evaluator):
+    evaluator.existing = evaluator.benchmarks[0]
+    evaluator.existing.error.CopyFrom(status_of_a_failed_replacement())
+    done = lbclient("benchmarks", "import", "fm", "--format", "beir", "--path", "d")
+    assert done.code == 0
+    assert done.err == "\nimported already; --replace reads the files again\n"
+
+
+def test_failed_replacement_is_1_and_the_benchmark_stays(lbclient, evaluator):
+    evaluator.import_error = status_of_a_failed_replacement()
+    arguments = ("benchmarks", "import", "shop", "--format", "beir", "--path", "d", "--replace")
+    done = lbclient(*arguments)
+    assert (done.code, done.out) == (1, "")
+    assert "Error: the replacement failed: no corpus; benchmarks/shop is as it was" in done.err
+    assert lbclient(*arguments, "--json").code == 1
+
+
+def status_of_a_failed_replacement():
+    return status_pb2.Status(code=9, message="no corpus")
 
 
 def test_import_detached_and_failed(lbclient, evaluator, status_with):

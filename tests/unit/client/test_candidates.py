@@ -2,7 +2,8 @@
 
 import pytest
 
-from lbclient.candidates import Ambiguous, only_benchmark, only_model
+from lbclient.candidates import Ambiguous, only_benchmark, only_model, require_ready
+from lbclient.errors import Refused
 from lookbench.v1.benchmark_pb2 import Benchmark
 from lookbench.v1.model_pb2 import Model
 
@@ -29,6 +30,20 @@ def test_several_benchmarks_are_listed_in_order():
 def test_without_a_benchmark_the_way_to_one_is_named():
     with pytest.raises(Ambiguous, match="benchmarks fetch fashion-mnist"):
         only_benchmark([benchmark("a", Benchmark.FAILED)])
+
+
+def test_benchmark_that_is_not_ready_says_why_and_how_to_go_on():
+    importing = benchmark("a", Benchmark.IMPORTING)
+    importing.imported_rows = 1200
+    failed = benchmark("b", Benchmark.FAILED)
+    failed.error.message = "no corpus"
+    with pytest.raises(Refused, match=r"still being imported \(1,200 rows.*benchmarks show a`"):
+        require_ready(importing)
+    with pytest.raises(Refused, match=r"import of benchmarks/b failed: no corpus; import it again"):
+        require_ready(failed)
+    with pytest.raises(Ambiguous, match=r"(?s)benchmarks/a is still .*benchmarks/b failed"):
+        only_benchmark([importing, failed])
+    assert require_ready(benchmark("c")).name == "benchmarks/c"
 
 
 def test_only_ready_model_of_the_modality_is_meant():

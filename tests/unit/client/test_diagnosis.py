@@ -26,6 +26,32 @@ def test_missing_packages_are_named_with_the_command(place, monkeypatch):
     assert exporter.fix.startswith("pip install -e '.[exporter]' ")
 
 
+def test_each_advice_is_given_once():
+    findings = [
+        Finding("libpython", "missing", "", "get it   (or: apt-get)"),
+        Finding("disk", "ok", ""),
+        Finding("triton", "missing", "", "get it"),
+        Finding("data", "warning", "", "fetch"),
+    ]
+    assert diagnosis.to_do(findings) == [
+        "get it   (or: apt-get)   # libpython, triton",
+        "fetch   # data",
+    ]
+
+
+def test_missing_packages_of_several_extras_are_one_command(place, monkeypatch):
+    monkeypatch.setattr(extras, "missing", lambda extra: ["x"])
+    (fix,) = {finding.fix for finding in diagnosis._extras(place)}
+    assert fix.startswith("pip install -e '.[evaluator,triton,exporter]' ")
+
+
+def test_taken_ports_are_one_finding(place, monkeypatch):
+    monkeypatch.setattr(diagnosis, "is_free", lambda port: port not in (8090, 8001))
+    (finding,) = diagnosis._ports(place)
+    assert finding.detail == "in use: 8090, 8001"
+    assert finding.fix.endswith("(or other ports with --port, --triton-grpc-port)")
+
+
 def test_missing_libpython_is_named_with_the_command(place, monkeypatch):
     monkeypatch.setattr(diagnosis.sys, "version_info", (3, 12, 1))
     monkeypatch.setattr(diagnosis, "_find_library", lambda name, triton: None)

@@ -101,3 +101,16 @@ def test_folder_with_other_files_is_left_alone(tmp_path, monkeypatch):
     with pytest.raises(FetchFailed, match=r"holiday\.jpg"):
         fashion_mnist.fetch(target, lambda text: None)
     assert [path.name for path in target.iterdir()] == ["holiday.jpg"]
+
+
+def test_target_that_cannot_be_used_is_refused_before_anything_is_fetched(tmp_path, monkeypatch):
+    monkeypatch.setattr(fashion_mnist, "_SOURCES", {"never": failing})
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").touch()
+    said = []
+    with pytest.raises(FetchFailed, match=r"cannot write .*file/x: .*another folder with --to"):
+        fashion_mnist.fetch(tmp_path / "file" / "x", said.append)
+    with pytest.raises(FetchFailed, match=r"holds other files \(thesis.tex\)"):
+        fashion_mnist.fetch(tmp_path / "full", said.append)
+    assert said == []

@@ -5,7 +5,9 @@ import json
 from google.protobuf.any_pb2 import Any
 from google.rpc import status_pb2
 from google.rpc.error_details_pb2 import ErrorInfo
+from rich.text import Text
 
+from lbclient import output
 from lbclient.output import print_json_list, to_dict
 from lookbench.v1.run_pb2 import MetricValue, Run
 
@@ -34,3 +36,20 @@ def test_listing_is_one_document(capsys):
     out = capsys.readouterr().out
     assert json.loads(out)["runs"][0]["name"] == "runs/é"
     assert "é" in out
+
+
+def test_no_colour_means_no_codes_at_all(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for no_colour, marked in (("", True), ("1", False)):
+        monkeypatch.setenv("NO_COLOR", no_colour)
+        output.show(Text("bold", "bold"), Text("red", "red"))
+        assert ("\x1b" in capsys.readouterr().out) is marked
+
+
+def test_errors_have_no_codes_with_no_colour(monkeypatch):
+    said = []
+    monkeypatch.setattr(output.click, "echo", lambda text, err: said.append(text))
+    for no_colour in ("", "1"):
+        monkeypatch.setenv("NO_COLOR", no_colour)
+        output.complain("x")
+    assert said == ["\x1b[31mError: \x1b[0mx", "Error: x"]

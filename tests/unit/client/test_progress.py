@@ -1,22 +1,13 @@
 """Progress in words."""
 
-import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from lbclient.progress import LineProgress, duration_text, progress_line
+from lbclient.progress import LineProgress, progress_line
 from lookbench.v1.run_pb2 import Progress, Run
 
 
 def running(stage=Progress.EMBEDDING_ITEMS, **progress):
     return Run(state=Run.RUNNING, progress=Progress(stage=stage, **progress))
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.4, "0 s"), (59.4, "59 s"), (200, "3 min 20 s"), (3599.6, "1 h 0 min"), (7500, "2 h 5 min")],
-)
-def test_durations(seconds, text):
-    assert duration_text(seconds) == text
 
 
 def test_line_holds_rate_remaining_cache_and_rejected():

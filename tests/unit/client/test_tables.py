@@ -10,6 +10,7 @@ from lookbench.v1.run_pb2 import (
     DenseRetriever,
     Encoder,
     LexicalRetriever,
+    PinnedVersions,
     Progress,
     Reranker,
     Run,
@@ -114,9 +115,22 @@ def test_benchmark_parts_mark_the_headline(printed):
     assert "query      5      3          2" in text
 
 
-def test_model_that_is_not_ready_says_why(printed):
-    text = printed(tables.models_table([Model(name="models/m", problem="no manifest")]))
-    assert "no: no manifest" in text
+def test_problem_is_listed_once_below_the_models(printed):
+    problem = "the manifest's graph digest differs from the graph that is served"
+    models = [
+        Model(name="models/efficientnet-lite0", ready=True, dimension=1280),
+        Model(name="models/a", problem=problem),
+        Model(name="models/b", problem=problem),
+    ]
+    text = printed(*tables.models_parts(models))
+    assert [line.split()[:2] for line in text.splitlines()[2:5]] == [
+        ["efficientnet-lite0", "yes"],
+        ["a", "no"],
+        ["b", "no"],
+    ]
+    assert text.count("graph digest differs") == 1
+    assert "a, b: the manifest's" in text
+    assert len(tables.models_parts(models[:1])) == 1
 
 
 def test_model_fields_mark_the_default_preset(printed):
@@ -133,6 +147,75 @@ def test_model_fields_mark_the_default_preset(printed):
     assert "not declared" in text
 
 
-def test_time_that_is_not_set_is_a_dash():
-    assert tables.local_time(Timestamp()) == "-"
-    assert len(tables.local_time(Timestamp(seconds=1_700_000_000))) == len("2023-11-14 22:13")
+def listed_run(**changes):
+    return Run(
+        name="runs/run-c5e48437def1",
+        state=Run.SUCCEEDED,
+        system=System(dense=dense("efficientnet-lite0")),
+        benchmark="benchmarks/fashion-mnist",
+        create_time=Timestamp(seconds=1_700_000_000),
+        **changes,
+    )
+
+
+def test_a_run_is_one_line_at_80_columns(printed):
+    lines = printed(tables.runs_table([listed_run()])).splitlines()
+    assert len(lines) == 3
+    cells = ["run-c5e48437def1", "SUCCEEDED", "efficientnet-lite0", "fashion-mnist", "2023-11-14"]
+    assert lines[2].split() == cells
+    assert "note" not in lines[0]
+
+
+def test_benchmark_and_date_are_not_folded_beside_a_note(printed):
+    text = printed(tables.runs_table([listed_run(display_name="nightly, second try")]))
+    assert "fashion-mnist" in text
+    assert "2023-11-14" in text
+
+
+def test_digests_stay_on_one_line(printed):
+    digest = "sha256:" + "0123456789abcdef" * 4
+    assert tables.short_digest(digest) == "sha256:0123456789ab"
+    assert tables.short_digest("") == ""
+    run = listed_run(pinned=PinnedVersions(benchmark_digest=digest))
+    run.pinned.models.add(model="models/efficientnet-lite0", version="1", graph_digest=digest)
+    for text in (
+        printed(tables.run_fields(run)),
+        printed(tables.model_fields(Model(name="models/m", graph_digest=digest))),
+        printed(*tables.benchmark_parts(Benchmark(name="benchmarks/b", digest=digest))),
+    ):
+        assert "sha256:0123456789ab" in text
+        assert "abcdef" not in text
+
+
+def test_reasons_of_rejected_rows_are_counted(printed):
+    benchmark = Benchmark(
+        name="benchmarks/b", rejected_reasons={"FILE_MISSING": 1, "IMAGE_UNREADABLE": 2}
+    )
+    assert tables.rejected_text(benchmark) == (
+        "3 rejected: 2 IMAGE_UNREADABLE, 1 FILE_MISSING; `lbclient report RUN` lists rows"
+    )
+    assert "2 IMAGE_UNREADABLE" in printed(*tables.benchmark_parts(benchmark))
+    assert tables.rejected_text(Benchmark()) == ""
+
+
+def test_tables_of_a_benchmark_stand_apart(printed):
+    benchmark = Benchmark(
+        name="benchmarks/b",
+        subsets=[Benchmark.Subset(name="main")],
+        judgements=[Benchmark.Judgement(name="class")],
+    )
+    text = printed(*tables.benchmark_parts(benchmark))
+    lines = [line.strip() for line in text.splitlines()]
+    for head in ("subset", "judgement"):
+        place = next(n for n, line in enumerate(lines) if line.startswith(f"{head} "))
+        assert lines[place - 1] == ""
+
+
+def test_benchmark_whose_replacement_failed_is_as_it_was(printed):
+    benchmark = Benchmark(
+        name="benchmarks/b",
+        state=Benchmark.READY,
+        error=status_pb2.Status(code=9, message="no corpus"),
+    )
+    text = printed(*tables.benchmark_parts(benchmark), width=120)
+    assert "replacement  failed: no corpus; the benchmark is as it was" in text
