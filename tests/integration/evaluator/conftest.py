@@ -12,6 +12,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from asking import MODEL, make_folder
 from lookbench.v1 import benchmark_pb2, run_pb2
 from lookbench.v1 import evaluation_service_pb2 as api
 from lookbench.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
@@ -172,3 +173,22 @@ def make_evaluator(models, data_root, tmp_path_factory) -> Iterator[Callable[...
 @pytest.fixture(scope="session")
 def evaluator(make_evaluator, triton) -> Evaluator:
     return make_evaluator(triton.grpc_url)
+
+
+@pytest.fixture(scope="session")
+def shades(evaluator, data_root):
+    """Six items and three queries of two categories."""
+    rows = [(f"i{n}", "item", "dark" if n < 3 else "light") for n in range(6)]
+    rows += [(f"q{n}", "query", "dark" if n < 2 else "light") for n in range(3)]
+    found = evaluator.import_benchmark(
+        "shades", "image-folder", make_folder(data_root / "shades", rows)
+    )
+    assert found.state == benchmark_pb2.Benchmark.READY, found.error.message
+    return "shades"
+
+
+@pytest.fixture(scope="session")
+def finished(evaluator, shades):
+    run = evaluator.wait(evaluator.create(shades, MODEL))
+    assert run.state == run_pb2.Run.SUCCEEDED, run.error.message
+    return run
