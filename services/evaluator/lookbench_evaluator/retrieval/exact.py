@@ -23,7 +23,7 @@ What remains is scored in float64. There the products of float32 components
 are exact and the order of the sum depends on D alone, so a pair's score depends
 on the pair alone: not on blocks, threads or the order of the gallery.
 
-Memory: the k best keys of each query, a block of the gallery, and 50 MB; 500 MB
+Memory: the k best keys of each query, a block of the gallery, and 50 MB; 250 MB
 where all items are equally good, which a matrix product in float64 keeps quick
 as well. Time is linear in the gallery.
 """
@@ -60,11 +60,11 @@ from lookbench_evaluator.retrieval.vectors import (
 
 __all__ = ["Ranking", "merge", "rank"]
 
-TILE_ITEMS = 8192
+TILE_ITEMS = 4096
 TILE_QUERIES = 1024
-"""Products of one tile (32 MB) lie in one buffer."""
+"""Products of one tile (16 MB) lie in one buffer."""
 GROUP_QUERIES = 256
-"""What one thread compares at a time; divides TILE_QUERIES."""
+"""What one thread compares at a time; divides TILE_QUERIES, at most 2^16."""
 _MOST_THREADS = TILE_QUERIES // GROUP_QUERIES
 _MOST_PENDING = 1 << 18
 # From this share of a tile on, a matrix product in float64 is quicker than pairs.
@@ -182,7 +182,7 @@ class _Search:
         self._order, self._k = order, k
         self._unusable: list[Ints] = []
         # One buffer for all tiles: fresh pages cost as much as comparing them.
-        self._products = np.empty(TILE_QUERIES * TILE_ITEMS, dtype=np.float32)
+        self._buffer = np.empty(TILE_ITEMS * TILE_QUERIES, dtype=np.float32)
         self._pool = ThreadPoolExecutor(min(_MOST_THREADS, len(os.sched_getaffinity(0))))
 
     def __enter__(self) -> Self:
@@ -216,13 +216,13 @@ class _Search:
 
     def _compare(self, tile: _Tile, items: Vectors) -> None:
         for rows in chunks(len(self._directions), TILE_QUERIES):
-            left = self._directions[rows]
-            products = self._products[: len(left) * len(items)].reshape(len(left), len(items))
-            np.matmul(left, items.T, out=products)
+            right = self._directions[rows]
+            products = self._buffer[: len(items) * len(right)].reshape(len(items), len(right))
+            np.matmul(items, right.T, out=products)
             first = rows.start // GROUP_QUERIES
-            parts = list(chunks(len(left), GROUP_QUERIES))
+            parts = list(chunks(len(right), GROUP_QUERIES))
             groups = self._groups[first : first + len(parts)]
-            list(self._pool.map(_Group.add, groups, repeat(tile), (products[p] for p in parts)))
+            list(self._pool.map(_Group.add, groups, repeat(tile), (products[:, p] for p in parts)))
 
 
 class _Group:
@@ -243,11 +243,11 @@ class _Group:
         self.best = np.full((len(queries), k), NO_KEY, dtype=np.int64)
 
     def add(self, tile: _Tile, products: Vectors) -> None:
-        """Find the tile's candidates. `products` float32 [q, items] may be overwritten."""
+        """Find the tile's candidates. `products` float32 [items, q] may be overwritten."""
         self._excluded.apply(products, tile.start)
-        mask = products >= self._limit(products)[:, None]
-        query, item = np.divmod(np.flatnonzero(mask), products.shape[1])
-        found = products[query, item]
+        mask = products >= self._limit(products)
+        item, query = np.divmod(np.flatnonzero(mask), mask.shape[1])
+        found = products[item, query]
         _keep_least(self._nearest, query, -found)
         self._pending.append(_Candidates(tile, query, item, found))
         if sum(len(pairs.query) for pairs in self._pending) > _MOST_PENDING:
@@ -258,10 +258,9 @@ class _Group:
         limit = self._limit()
         pending = [pairs.reaching(limit) for pairs in self._pending]
         self._pending = []
-        keys = [self._keys(pairs) for pairs in pending]
-        query = np.concatenate([np.empty(0, np.int64), *(pairs.query for pairs in pending)])
-        order = np.argsort(query, kind="stable")
-        _keep_least(self.best, query[order], np.concatenate([np.empty(0, np.int64), *keys])[order])
+        if pending:
+            keys = np.concatenate([self._keys(pairs) for pairs in pending])
+            _keep_least(self.best, np.concatenate([pairs.query for pairs in pending]), keys)
 
     def _keys(self, pairs: _Candidates) -> Ints:
         return self._order.keys(self._micro(pairs), pairs.item + pairs.tile.start)
@@ -284,7 +283,7 @@ class _Group:
             micro = MICRO * cosines(self._queries, self._norms, query, tile, item)
             return np.rint(micro).astype(np.int64)
         length = self._norms[query] * norms(tile)[item]
-        micro = MICRO * (_all_dots(self._queries, tile)[query, item] / length)
+        micro = MICRO * (_all_dots(tile, self._queries)[item, query] / length)
         # A matrix product sums in an order of its own. That matters only next
         # to the middle between two roundings, where pairs decide.
         slack = 4 * (tile.shape[1] + 2) * 2.0**-53 * MICRO
@@ -306,8 +305,8 @@ class _Exclusions:
 
     def apply(self, products: Vectors, start: int) -> None:
         """Set products of excluded pairs to -inf; the tile begins at row `start`."""
-        first, last = np.searchsorted(self._item, (start, start + products.shape[1]))
-        products[self._query[first:last], self._item[first:last] - start] = -np.inf
+        first, last = np.searchsorted(self._item, (start, start + len(products)))
+        products[self._item[first:last] - start, self._query[first:last]] = -np.inf
 
 
 def _reached(products: Vectors, k: int) -> Vectors:
@@ -316,21 +315,24 @@ def _reached(products: Vectors, k: int) -> Vectors:
     The k-th largest of the maxima of disjoint sets of items: as good as the
     k-th largest product unless two of the largest are in one set.
     """
-    q, count = products.shape
+    count, q = products.shape
     if count < k:
         return np.full(q, -np.inf, dtype=np.float32)
     size = max(1, min(16, count // (4 * k)))
     sets = count // size
-    maxima: Vectors = products[:, : size * sets].reshape(q, size, sets).max(axis=1)
-    return np.partition(maxima, -k, axis=1)[:, -k]
+    maxima: Vectors = products[: size * sets].reshape(size, sets, q).max(axis=0)
+    kth: Vectors = np.partition(maxima, -k, axis=0)[-k]
+    return kth
 
 
 def _keep_least(best: npt.NDArray[Any], query: Ints, values: npt.NDArray[Any]) -> None:
-    """Merge `values`, ascending by `query`, into the k least of each query, in place.
+    """Merge `values` of `query` into the k least of each query, in place.
 
     The last column of `best` [q, k] is the largest of its row, before and after.
     """
     k = best.shape[1]
+    order = np.argsort(query.astype(np.uint16), kind="stable")  # 16 bits are sorted by radix.
+    query, values = query[order], values[order]
     counts = np.bincount(query, minlength=len(best))
     column = k + np.arange(len(query)) - (np.cumsum(counts) - counts)[query]
     widest = k + int(counts.max(initial=0))
@@ -342,6 +344,6 @@ def _keep_least(best: npt.NDArray[Any], query: Ints, values: npt.NDArray[Any]) -
     best[:] = pool[:, :k]
 
 
-def _all_dots(queries: Vectors, tile: Vectors) -> Floats:
-    products: Floats = np.matmul(queries.astype(np.float64), tile.astype(np.float64).T)
+def _all_dots(left: Vectors, right: Vectors) -> Floats:
+    products: Floats = np.matmul(left.astype(np.float64), right.astype(np.float64).T)
     return products

@@ -49,9 +49,11 @@ def cosines(
     alone: the value of a pair does not depend on the company it is in.
     """
     result = np.empty(len(left_rows))
+    exact_left = left.astype(np.float64)
     for part in chunks(len(left_rows), _chunk_rows(left)):
         picked = right[right_rows[part]].astype(np.float64)
-        products = left[left_rows[part]] * picked
+        products = exact_left[left_rows[part]]
+        products *= picked
         picked *= picked
         length = left_norms[left_rows[part]] * np.sqrt(picked.sum(axis=1))
         result[part] = products.sum(axis=1) / length
