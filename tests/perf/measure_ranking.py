@@ -136,6 +136,7 @@ def speed() -> dict[str, object]:
         "seconds": medians,
         "spread": {key: [min(r[key] for r in rows), max(r[key] for r in rows)] for key in rows[0]},
         "look_bench_ratio": statistics.median(r["look_bench"] / r["ours"] for r in rows),
+        "look_bench_by_faiss": statistics.median(r["look_bench"] / r["faiss"] for r in rows),
         "faiss_ratio": statistics.median(r["ours"] / r["faiss"] for r in rows),
         "order_seconds": inputs.order_seconds,
         "hit@1": means["hit", 1],

@@ -41,6 +41,7 @@ def test_speed(tmp_path):
         f"ranking and metrics, {result['threads']} threads, medians of {result['repeats']}",
         *rows,
         f"  look-bench / ours {result['look_bench_ratio']:.0f} (at least {LEAST_SPEEDUP})",
+        f"  look-bench / faiss {result['look_bench_by_faiss']:.0f} (its search alone)",
         f"  ours / faiss {result['faiss_ratio']:.2f} (at most {MOST_OF_FAISS})",
         f"  order of ids, once a gallery: {result['order_seconds']:.3f} s",
     )
