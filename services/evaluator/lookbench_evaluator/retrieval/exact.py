@@ -29,15 +29,16 @@ as well. Time is linear in the gallery.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import repeat
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from lookbench_evaluator.retrieval.blas import ONE_THREAD_EACH
 from lookbench_evaluator.retrieval.errors import (
     EmptyGallery,
     InvalidVectors,
@@ -55,17 +56,15 @@ from lookbench_evaluator.retrieval.vectors import (
     cosines,
     directions,
     norms,
+    rows_without_direction,
     squared_norms,
 )
 
 __all__ = ["Ranking", "merge", "rank"]
 
-TILE_ITEMS = 4096
-TILE_QUERIES = 1024
-"""Products of one tile (16 MB) lie in one buffer."""
-GROUP_QUERIES = 256
-"""What one thread compares at a time; divides TILE_QUERIES, at most 2^16."""
-_MOST_THREADS = TILE_QUERIES // GROUP_QUERIES
+TILE_ITEMS = 2048
+GROUP_QUERIES = 512
+"""Products of a tile and a group (4 MB) are compared while they are in the cache; at most 2^16."""
 _MOST_PENDING = 1 << 18
 # From this share of a tile on, a matrix product in float64 is quicker than pairs.
 _DENSE = 1 / 32
@@ -109,7 +108,7 @@ def rank(
     order = TotalOrder.of(tie_rank)
     excluded = _checked_exclusions(exclude, len(queries), len(tie_rank))
     covered = np.zeros(len(tie_rank), dtype=np.bool_)
-    with _Search(np.ascontiguousarray(queries), order, k, excluded) as search:
+    with ONE_THREAD_EACH, _Search(np.ascontiguousarray(queries), order, k, excluded) as search:
         for start, block in blocks:
             check_vectors("gallery vectors", block, queries.shape[1])
             _cover(covered, start, len(block))
@@ -169,21 +168,32 @@ class _Candidates:
 
 
 class _Search:
-    """Feeds tiles to groups of queries, some groups at a time."""
+    """Shares the queries among threads; each compares its own with every item.
+
+    Threads have nothing in common but the gallery, so that none waits for another
+    between the blocks.
+    """
 
     def __init__(self, queries: Vectors, order: TotalOrder, k: int, exclude: Ints) -> None:
         query_norms = norms(queries)
         check_usable("query", query_norms)
-        self._directions, _ = directions(queries, squared_norms(queries))
+        unit, _ = directions(queries, squared_norms(queries))
+        self._threads = len(os.sched_getaffinity(0))
+        size = max(1, min(GROUP_QUERIES, -(-len(queries) // self._threads)))
         self._groups = [
-            _Group(queries[rows], query_norms[rows], order, k, exclude[rows])
-            for rows in chunks(len(queries), GROUP_QUERIES)
+            _Group(
+                queries[rows],
+                unit[rows],
+                query_norms[rows],
+                order=order,
+                k=k,
+                exclude=exclude[rows],
+            )
+            for rows in chunks(len(queries), size)
         ]
         self._order, self._k = order, k
         self._unusable: list[Ints] = []
-        # One buffer for all tiles: fresh pages cost as much as comparing them.
-        self._buffer = np.empty(TILE_ITEMS * TILE_QUERIES, dtype=np.float32)
-        self._pool = ThreadPoolExecutor(min(_MOST_THREADS, len(os.sched_getaffinity(0))))
+        self._pool = ThreadPoolExecutor(self._threads)
 
     def __enter__(self) -> Self:
         return self
@@ -193,16 +203,15 @@ class _Search:
 
     def add(self, start: int, block: Vectors) -> None:
         """Rank a block's items among the best; it begins at gallery row `start`."""
-        parts = np.array_split(block, _MOST_THREADS)
-        squared = np.concatenate(list(self._pool.map(squared_norms, parts)))
-        for rows in chunks(len(block), TILE_ITEMS):
-            items, unusable = directions(block[rows], squared[rows])
-            if len(unusable):
-                self._unusable.append(unusable + start + rows.start)
-            if not self._unusable:  # Else the rest is read only to name every row.
-                self._compare(_Tile(start + rows.start, block[rows]), items)
-        # The block may go once its candidates have their scores.
-        list(self._pool.map(_Group.settle, self._groups))
+        squared = np.concatenate(
+            list(self._pool.map(squared_norms, np.array_split(block, self._threads)))
+        )
+        unusable = rows_without_direction(block, squared)
+        if len(unusable):
+            self._unusable.append(unusable + start)
+        if not self._unusable:  # Else the rest is read only to name every row.
+            lanes = [self._groups[lane :: self._threads] for lane in range(self._threads)]
+            list(self._pool.map(partial(_compare, start, block, squared), lanes))
 
     def ranking(self, item_count: int) -> Ranking:
         """Return the result, once every block was added."""
@@ -214,15 +223,17 @@ class _Search:
         best = np.concatenate([empty, *(group.best for group in self._groups)])
         return self._order.ranking(best, item_count)
 
-    def _compare(self, tile: _Tile, items: Vectors) -> None:
-        for rows in chunks(len(self._directions), TILE_QUERIES):
-            right = self._directions[rows]
-            products = self._buffer[: len(items) * len(right)].reshape(len(items), len(right))
-            np.matmul(items, right.T, out=products)
-            first = rows.start // GROUP_QUERIES
-            parts = list(chunks(len(right), GROUP_QUERIES))
-            groups = self._groups[first : first + len(parts)]
-            list(self._pool.map(_Group.add, groups, repeat(tile), (products[:, p] for p in parts)))
+
+def _compare(start: int, block: Vectors, squared: Vectors, groups: Sequence["_Group"]) -> None:
+    """Rank a block's items among the best of some groups, on one thread."""
+    buffer = np.empty(TILE_ITEMS * GROUP_QUERIES, dtype=np.float32)
+    for rows in chunks(len(block), TILE_ITEMS):
+        tile = _Tile(start + rows.start, block[rows])
+        items, _ = directions(tile.vectors, squared[rows])
+        for group in groups:
+            group.add(tile, items, buffer)
+    for group in groups:  # The block may go once its candidates have their scores.
+        group.settle()
 
 
 class _Group:
@@ -233,17 +244,28 @@ class _Group:
     """
 
     def __init__(
-        self, queries: Vectors, query_norms: Floats, order: TotalOrder, k: int, exclude: Ints
+        self,
+        queries: Vectors,
+        unit: Vectors,
+        query_norms: Floats,
+        *,
+        order: TotalOrder,
+        k: int,
+        exclude: Ints,
     ) -> None:
-        self._queries, self._norms, self._order = queries, query_norms, order
+        self._queries, self._unit = queries, unit
+        self._norms, self._order = query_norms, order
         self._margin = 2 * float32_error(queries.shape[1]) + 1 / MICRO
         self._excluded = _Exclusions(exclude)
         self._nearest = np.full((len(queries), k), np.inf, dtype=np.float32)
         self._pending: list[_Candidates] = []
         self.best = np.full((len(queries), k), NO_KEY, dtype=np.int64)
 
-    def add(self, tile: _Tile, products: Vectors) -> None:
-        """Find the tile's candidates. `products` float32 [items, q] may be overwritten."""
+    def add(self, tile: _Tile, items: Vectors, buffer: Vectors) -> None:
+        """Find the tile's candidates; `items` are its vectors at norm 1."""
+        shape = len(items), len(self._unit)
+        products = buffer[: shape[0] * shape[1]].reshape(shape)
+        np.matmul(items, self._unit.T, out=products)
         self._excluded.apply(products, tile.start)
         mask = products >= self._limit(products)
         item, query = np.divmod(np.flatnonzero(mask), mask.shape[1])

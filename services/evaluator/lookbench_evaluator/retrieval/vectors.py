@@ -89,6 +89,12 @@ def squared_norms(vectors: Vectors) -> Vectors:
     return squared
 
 
+def rows_without_direction(vectors: Vectors, squared: Vectors) -> Ints:
+    """Find rows that are NaN, infinite or zero, given `squared_norms`; int64, ascending."""
+    rows = np.flatnonzero(~(np.abs(squared - 1) <= UNIT_TOLERANCE))
+    return rows[unusable_rows(norms(vectors[rows]))]
+
+
 def directions(vectors: Vectors, squared: Vectors) -> tuple[Vectors, Ints]:
     """Divide rows by their norm unless `squared` float32 [N] says that they are unit vectors.
 

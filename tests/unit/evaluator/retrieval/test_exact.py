@@ -59,7 +59,6 @@ def both_ways(request, monkeypatch):
 @pytest.fixture
 def small_tiles(monkeypatch):
     monkeypatch.setattr(exact, "TILE_ITEMS", 16)
-    monkeypatch.setattr(exact, "TILE_QUERIES", 4)
     monkeypatch.setattr(exact, "GROUP_QUERIES", 2)
 
 
@@ -135,7 +134,6 @@ def test_nothing_but_vectors_and_tie_order_decides(queries, gallery, k, block, t
     order = np.array(random.sample(range(len(queries)), len(queries)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "TILE_ITEMS", tile)
-        patch.setattr(exact, "TILE_QUERIES", 2 * tile)
         patch.setattr(exact, "GROUP_QUERIES", tile)
         blocks = list(of_array(moved, block))
         random.shuffle(blocks)
