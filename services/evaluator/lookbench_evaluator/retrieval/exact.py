@@ -253,7 +253,8 @@ class _Group:
         k: int,
         exclude: Ints,
     ) -> None:
-        self._queries, self._unit = queries, unit
+        self._queries = queries
+        self._unit = np.ascontiguousarray(unit.T)  # BLAS packs it at a stroke
         self._norms, self._order = query_norms, order
         self._margin = 2 * float32_error(queries.shape[1]) + 1 / MICRO
         self._excluded = _Exclusions(exclude)
@@ -263,9 +264,9 @@ class _Group:
 
     def add(self, tile: _Tile, items: Vectors, buffer: Vectors) -> None:
         """Find the tile's candidates; `items` are its vectors at norm 1."""
-        shape = len(items), len(self._unit)
+        shape = len(items), self._unit.shape[1]
         products = buffer[: shape[0] * shape[1]].reshape(shape)
-        np.matmul(items, self._unit.T, out=products)
+        np.matmul(items, self._unit, out=products)
         self._excluded.apply(products, tile.start)
         mask = products >= self._limit(products)
         item, query = np.divmod(np.flatnonzero(mask), mask.shape[1])
