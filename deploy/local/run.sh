@@ -7,9 +7,9 @@ bin=.venv/bin
 $bin/lookbench-export efficientnet-lite0 --if-missing
 $bin/lookbench-export sentence --if-missing
 $bin/lbclient up --free-ports
-$bin/lbclient benchmarks import fashion-mnist-500x4000 --format fashion-mnist \
+$bin/lbclient benchmarks import fashion-demo --format fashion-mnist \
   --path "$($bin/lbclient benchmarks fetch fashion-mnist)" --option queries=500 --option items=4000
-$bin/lbclient evaluate --benchmark fashion-mnist-500x4000 --model efficientnet-lite0
+$bin/lbclient evaluate --benchmark fashion-demo --model efficientnet-lite0
 
 cat << 'NEXT'
 
