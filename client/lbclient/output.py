@@ -36,14 +36,26 @@ def show(*parts: RenderableType) -> None:
         target.print(part, soft_wrap=isinstance(part, str | Text))
 
 
+def printable(text: str, *, keep: str = "") -> str:
+    """Text whose control characters, other than those in `keep`, are spelt out.
+
+    Ids come from data files: they must not move the cursor or colour the screen.
+    """
+    return "".join(
+        sign if sign.isprintable() or sign in keep else sign.encode("unicode_escape").decode()
+        for sign in text
+    )
+
+
 def say(text: str) -> None:
     """Prints a line about what happens to stderr."""
-    click.echo(text, err=True)
+    click.echo(printable(text, keep="\n"), err=True)
 
 
 def complain(text: str) -> None:
     """Prints an error to stderr."""
     mark = "Error: "
+    text = printable(text, keep="\n")
     click.echo(
         (mark if os.environ.get("NO_COLOR") else click.style(mark, fg="red")) + text, err=True
     )

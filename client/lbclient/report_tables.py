@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lbclient.names import short
+from lbclient.output import printable
 from lbclient.tables import count, counted, plain_table, system_text
 from lbclient.times import NONE
 from lookbench.v1.run_pb2 import MetricValue, QueryResult, Report, SubsetSummary
@@ -89,7 +90,7 @@ def _remarks(report: Report) -> list[str]:
     if report.rejected_count:
         lines.append(counted(report.rejected_count, "row was", "rows were") + " rejected:")
         shown = report.rejected[:_REJECTED_SHOWN]
-        lines += [f"  {r.collection} row {r.row} ({r.id}): {r.message}" for r in shown]
+        lines += [printable(f"  {r.collection} row {r.row} ({r.id}): {r.message}") for r in shown]
         hidden = report.rejected_count - len(shown)
         lines += [f"  and {count(hidden)} more; --json lists them"] if hidden > 0 else []
     return ["", *lines] if lines else []

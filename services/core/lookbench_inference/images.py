@@ -94,18 +94,23 @@ def decode(content: bytes, *, max_pixels: int = MAX_PIXELS) -> Decoded:
 
 
 def preprocess(
-    image: Image.Image, resize: Resize, height: int, width: int
+    image: Image.Image, resize: Resize, height: int, width: int, *, max_pixels: int = MAX_PIXELS
 ) -> npt.NDArray[np.uint8]:
     """uint8 [height, width, 3] of an RGB image.
 
     Pillow's filters, antialiased when reducing. `shortest_edge_crop` follows the
     image processors of transformers: the long side is cut to an integer, the
     crop starts at floor((side - crop) / 2), and what is missing is black.
+
+    Raises ItemUnreadable (IMAGE_TOO_LARGE) where a very long image would grow
+    beyond `max_pixels` on its way: 1 x 4,000 becomes 256 x 1,024,000.
     """
     resample = _FILTERS[resize.filter]
     if resize.shortest_edge is None:
         return np.array(image.resize((width, height), resample))
-    resized = image.resize(_shortest_edge_size(image.size, resize.shortest_edge), resample)
+    size = _shortest_edge_size(image.size, resize.shortest_edge)
+    _check_size(size, max_pixels)
+    resized = image.resize(size, resample)
     left = (resized.width - width) // 2
     top = (resized.height - height) // 2
     return np.array(resized.crop((left, top, left + width, top + height)))
@@ -133,7 +138,9 @@ def prepare(
             known=known,
         )
     decoded = decode(content, max_pixels=max_pixels)
-    pixels = preprocess(decoded.image, resize, image_input.height, image_input.width)
+    pixels = preprocess(
+        decoded.image, resize, image_input.height, image_input.width, max_pixels=max_pixels
+    )
     return Prepared(pixels, decoded.warnings)
 
 

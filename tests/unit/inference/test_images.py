@@ -308,3 +308,12 @@ def test_work_and_answers_can_be_pickled() -> None:
     function, model = pickle.loads(pickle.dumps((prepare, image_input())))
     answer = function(encoded(Image.fromarray(NOISE), "PNG"), model)
     assert np.array_equal(pickle.loads(pickle.dumps(answer)).pixels, answer.pixels)
+
+
+def test_a_very_long_image_does_not_grow_beyond_the_pixel_limit_on_its_way():
+    """1 x 4,000 resized to a shorter side of 256 would be 256 x 1,024,000."""
+    crop = Resize(mode="shortest_edge_crop", filter="bicubic", shortest_edge=256)
+    with pytest.raises(ItemUnreadable, match="262144000") as caught:
+        preprocess(Image.new("RGB", (1, 4000)), crop, 224, 224)
+    assert caught.value.row_reason == IMAGE_TOO_LARGE
+    assert preprocess(Image.new("RGB", (1, 4000)), SQUASH, 224, 224).shape == (224, 224, 3)

@@ -43,13 +43,6 @@ class InvalidVectors(LookbenchError):
     reason = "MODEL_OUTPUT_INVALID"
 
 
-class InvalidDimension(LookbenchError):
-    """A dimension that the vectors do not have."""
-
-    code = "INVALID_ARGUMENT"
-    reason = "INVALID_FIELD"
-
-
 class EmptyGallery(LookbenchError):
     """There is nothing to rank."""
 

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from lookbench_evaluator.retrieval.errors import (
-    InvalidDimension,
     InvalidVectors,
     NonFiniteVectors,
     Side,
@@ -113,29 +112,6 @@ def directions(vectors: Vectors, squared: Vectors) -> tuple[Vectors, Ints]:
     for part in chunks(len(rows), _chunk_rows(vectors)):
         result[rows[part]] = odd[part].astype(np.float64) / norm[part, None]
     return result, rows[unusable]
-
-
-def shorten(vectors: Vectors, dimension: int, side: Side = "gallery") -> Vectors:
-    """Keep the first `dimension` components of each row, scaled to norm 1 again.
-
-    Cut first, then normalise: a unit vector that is cut is no unit vector, and
-    dot products of cut ones are not cosines.
-
-    Raises:
-        InvalidDimension: `dimension` is not within 1 to D.
-        NonFiniteVectors: a row has no direction once cut.
-    """
-    full = vectors.shape[1]
-    if not 1 <= dimension <= full:
-        raise InvalidDimension(
-            f"dimension {dimension} is outside 1 to {full}, the dimension of the vectors",
-            dimension=dimension,
-            available=full,
-        )
-    cut = np.ascontiguousarray(vectors[:, :dimension])
-    norm = norms(cut)
-    check_usable(side, norm)
-    return (cut / norm[:, None]).astype(np.float32)
 
 
 def check_vectors(name: str, vectors: Vectors, dimension: int | None = None) -> None:

@@ -122,10 +122,12 @@ class _Codes:
 
     @classmethod
     def of(cls, item_codes: Ints, candidate_of: Ints | None) -> Self:
-        rows = np.arange(len(item_codes)) if candidate_of is None else candidate_of
         span = int(item_codes.max(initial=0)) + 1
-        labelled = item_codes != NO_LABEL
-        pairs = np.unique(rows[labelled] * span + item_codes[labelled])
+        rows = np.flatnonzero(item_codes != NO_LABEL)
+        codes = item_codes[rows]
+        if candidate_of is None:  # distinct and in order already
+            return cls(rows, codes, span)
+        pairs = np.unique(candidate_of[rows] * span + codes)
         return cls(pairs // span, pairs % span, span)
 
     def matches(self, rows: Ints, query_codes: Ints) -> Bools:

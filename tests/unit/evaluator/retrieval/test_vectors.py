@@ -1,14 +1,13 @@
 import numpy as np
 import pytest
 
-from lookbench_evaluator.retrieval.errors import InvalidDimension, InvalidVectors, NonFiniteVectors
+from lookbench_evaluator.retrieval.errors import InvalidVectors
 from lookbench_evaluator.retrieval.exact import rank
 from lookbench_evaluator.retrieval.vectors import (
     check_vectors,
     cosines,
     directions,
     norms,
-    shorten,
     squared_norms,
     unusable_rows,
 )
@@ -63,30 +62,10 @@ QUERY = np.array([[0.6, 0, 0.8]], dtype=np.float32)
 GALLERY = np.array([[0.5, 0.5, 0.707107], [0.3, 0, 0.953939]], dtype=np.float32)
 
 
-def test_vectors_are_cut_first_and_normalised_afterwards():
-    # Raw dot products of the cut vectors are 0.30 and 0.18; the cosines 0.707107 and 1.
-    query, gallery = shorten(QUERY, 2), shorten(GALLERY, 2)
-    np.testing.assert_allclose(norms(gallery), 1, atol=1e-6)
-    ranking = rank(query, [(0, gallery)], np.arange(2), 2)
-    assert ranking.items.tolist() == [[1, 0]]
-    assert ranking.scores.tolist() == [[1.0, 0.707107]]
-
-
 def test_ranking_takes_cosines_also_of_vectors_that_were_only_cut():
     cut = np.ascontiguousarray(GALLERY[:, :2])
     ranking = rank(np.ascontiguousarray(QUERY[:, :2]), [(0, cut)], np.arange(2), 2)
     assert ranking.scores.tolist() == [[1.0, 0.707107]]
-
-
-@pytest.mark.parametrize("dimension", [0, -1, 4])
-def test_a_dimension_that_vectors_lack_is_refused(dimension):
-    with pytest.raises(InvalidDimension, match=f"dimension {dimension} is outside 1 to 3"):
-        shorten(GALLERY, dimension)
-
-
-def test_a_row_that_is_zero_once_cut_is_named():
-    with pytest.raises(NonFiniteVectors, match=r"1 query vectors.*rows 1;"):
-        shorten(np.array([[1, 0], [0, 1]], dtype=np.float32), 1, side="query")
 
 
 def test_vectors_without_components_are_refused():
