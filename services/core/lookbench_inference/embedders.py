@@ -4,7 +4,7 @@ Everything around the graph comes from the model's manifest.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,14 +14,16 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from lookbench_core.manifest import ImageInput, ModelManifest, TextInput
+from lookbench_core.manifest import ImageInput, ModelManifest
 from lookbench_core.tensors import ATTENTION_MASK_INPUT, IMAGE_INPUT, TOKEN_IDS_INPUT
 from lookbench_inference.batching import run_bounded, split, split_by_length
 from lookbench_inference.errors import ItemUnreadable, ModelContractMismatch
 from lookbench_inference.images import MAX_PIXELS, prepare
+from lookbench_inference.options import EncoderOptions
 from lookbench_inference.ports import Embedded, Embedder
+from lookbench_inference.space import space_of
 from lookbench_inference.texts import Tokenizer
-from lookbench_inference.triton import ModelContract, TritonClient
+from lookbench_inference.triton import TritonClient
 from lookbench_inference.vectors import checked, shortened
 
 TOKEN_BYTES = 16  # two int64 a token: id and mask
@@ -41,16 +43,6 @@ class FanOut:
     request_bytes: int = 4 << 20
     request_timeout_s: float = 60.0
     max_pixels: int = MAX_PIXELS
-
-
-@dataclass(frozen=True)
-class EncoderOptions:
-    """How a caller asks a model; empty strings and 0 mean the model's defaults."""
-
-    role: str = ""
-    instruction: str = ""
-    preset: str = ""
-    dimension: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,6 +80,7 @@ class ImageEmbedder:
             )
         self._served, self._image = served, image
         self._preset, self.dimension = options.preset, options.dimension
+        self.space = space_of(served.manifest, options)
 
     async def embed(
         self,
@@ -121,7 +114,7 @@ class ImageEmbedder:
             served.fan_out.request_bytes,
         )
         await run_bounded((partial(one, part) for part in parts), served.fan_out.in_flight)
-        return Embedded(vectors)
+        return Embedded(vectors, np.zeros(len(ids), dtype=np.bool_))
 
 
 class TextEmbedder:
@@ -137,6 +130,7 @@ class TextEmbedder:
         self._tokenizer = Tokenizer(text, model_dir)
         self._role, self._instruction = options.role, options.instruction
         self.dimension = options.dimension
+        self.space = space_of(served.manifest, options)
 
     async def embed(
         self,
@@ -171,7 +165,7 @@ class TextEmbedder:
             served.fan_out.request_bytes // TOKEN_BYTES,
         )
         await run_bounded((partial(one, group) for group in groups), served.fan_out.in_flight)
-        return Embedded(vectors, encoded.truncated)
+        return Embedded(vectors, np.asarray(encoded.truncated, dtype=np.bool_))
 
 
 def open_embedder(served: Served, options: EncoderOptions, model_dir: Path) -> Embedder:
@@ -187,95 +181,6 @@ def open_embedder(served: Served, options: EncoderOptions, model_dir: Path) -> E
         f"model {served.manifest.name} is a {served.manifest.kind}, not an embedding model",
         model=served.manifest.name,
     )
-
-
-def check_contract(manifest: ModelManifest, contract: ModelContract) -> None:
-    """Raises ModelContractMismatch unless Triton serves what the manifest describes."""
-    expected: dict[str, tuple[str, tuple[int, ...]]] = {}
-    if manifest.image is not None:
-        size = (-1, manifest.image.height, manifest.image.width, 3)
-        expected[IMAGE_INPUT] = ("UINT8", size)
-    if manifest.text is not None:
-        length = manifest.text.max_tokens if manifest.text.padding == "max_tokens" else -1
-        expected[TOKEN_IDS_INPUT] = ("INT64", (-1, length))
-        if manifest.text.has_attention_mask:
-            expected[ATTENTION_MASK_INPUT] = ("INT64", (-1, length))
-    served = {n: (t.datatype, t.shape) for n, t in contract.inputs.items()}
-    _require_equal(manifest, "inputs", expected, served)
-    output = manifest.output
-    answer = contract.outputs.get(output.tensor)
-    _require_equal(
-        manifest,
-        f"output {output.tensor}",
-        ("FP32", (-1, output.dimension)),
-        answer and (answer.datatype, answer.shape),
-    )
-    if contract.graph_digest not in ("", manifest.graph.digest):
-        raise ModelContractMismatch(
-            f"Triton has loaded another graph of {manifest.name} than its folder holds now; "
-            f"`lookbench-triton load {manifest.name}` loads the new one",
-            model=manifest.name,
-            loaded=contract.graph_digest,
-            found=manifest.graph.digest,
-        )
-
-
-def _require_equal(manifest: ModelManifest, what: str, expected: object, served: object) -> None:
-    if expected != served:
-        raise ModelContractMismatch(
-            f"model {manifest.name}: the manifest describes {what} {expected}, Triton serves "
-            f"{served}; export it again with lookbench-export --force",
-            model=manifest.name,
-            expected=expected,
-            served=served,
-        )
-
-
-def completed(manifest: ModelManifest, options: EncoderOptions, usual_role: str) -> EncoderOptions:
-    """The options with the model's defaults filled in.
-
-    `usual_role` is taken when no role was asked for and the model has it.
-    Raises ModelContractMismatch, listing what the model has, for anything it has not.
-    """
-    full = manifest.output.dimension
-    if options.dimension > full:
-        raise ModelContractMismatch(
-            f"model {manifest.name} has {full} dimensions, {options.dimension} were asked for",
-            model=manifest.name,
-            dimension=options.dimension,
-        )
-    if options.instruction and (manifest.text is None or not _takes_instruction(manifest.text)):
-        raise ModelContractMismatch(
-            f"model {manifest.name} takes no instruction; leave it out", model=manifest.name
-        )
-    presets = {} if manifest.image is None else manifest.image.presets
-    templates = {} if manifest.text is None else manifest.text.templates
-    default_preset = "" if manifest.image is None else manifest.image.default_preset
-    default_role = usual_role if usual_role in templates else next(iter(templates), "")
-    instruction = "" if manifest.text is None else manifest.text.default_instruction
-    return EncoderOptions(
-        role=_chosen(manifest, "role", options.role, templates, default_role),
-        instruction=options.instruction or instruction,
-        preset=_chosen(manifest, "preset", options.preset, presets, default_preset),
-        dimension=options.dimension or full,
-    )
-
-
-def _takes_instruction(text: TextInput) -> bool:
-    return any("{instruction}" in template for template in text.templates.values())
-
-
-def _chosen(
-    manifest: ModelManifest, what: str, asked: str, known: Iterable[str], default: str
-) -> str:
-    names = sorted(known)
-    if asked and asked not in names:
-        raise ModelContractMismatch(
-            f"model {manifest.name} has no {what} {asked!r}; it has {', '.join(names) or 'none'}",
-            model=manifest.name,
-            asked=asked,
-        )
-    return asked or default
 
 
 def _pixels(

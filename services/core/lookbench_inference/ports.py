@@ -7,23 +7,26 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from lookbench_inference.space import VectorSpace
+
 
 @dataclass(frozen=True)
 class Embedded:
     """Embeddings of a sequence of items.
 
     vectors: float32 [N, D], rows of L2 norm 1, row i belongs to item i.
-    truncated: how many texts were longer than the model accepts.
+    truncated: bool [N], texts that were longer than the model accepts.
     """
 
     vectors: npt.NDArray[np.float32]
-    truncated: int = 0
+    truncated: npt.NDArray[np.bool_]
 
 
 class Embedder(Protocol):
     """Turns raw items (encoded images, or texts) into vectors."""
 
     dimension: int
+    space: VectorSpace
 
     async def embed(
         self,

@@ -27,11 +27,11 @@ _SLOT = re.compile(r"\{(text|instruction)\}")
 class Encoded:
     """Token ids of each text, unpadded, special tokens included.
 
-    truncated: how many texts were longer than the model accepts.
+    truncated: which texts were longer than the model accepts.
     """
 
     ids: tuple[tuple[int, ...], ...]
-    truncated: int = 0
+    truncated: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Tokenizer:
         encodings = self._tokenizer.encode_batch(filled)
         ids = tuple(tuple(encoding.ids) for encoding in encodings)
         _check_not_empty(ids)
-        return Encoded(ids, sum(bool(encoding.overflowing) for encoding in encodings))
+        return Encoded(ids, tuple(bool(encoding.overflowing) for encoding in encodings))
 
     def pad(self, batch: Sequence[Sequence[int]]) -> Padded:
         """Token ids and mask of `batch`, int64 [B, T].

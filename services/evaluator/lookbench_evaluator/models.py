@@ -14,15 +14,10 @@ from lookbench_core.manifest import ModelManifest, read_manifest
 from lookbench_core.tensors import CONFIG_FILE
 from lookbench_evaluator.errors import ModelNotFound
 from lookbench_evaluator.runs.model import Encoder, PinnedModel
-from lookbench_inference.embedders import (
-    EncoderOptions,
-    FanOut,
-    Served,
-    check_contract,
-    completed,
-    open_embedder,
-)
+from lookbench_inference.contract import check_contract
+from lookbench_inference.embedders import FanOut, Served, open_embedder
 from lookbench_inference.errors import ModelContractMismatch, ModelNotReady, TritonUnavailable
+from lookbench_inference.options import EncoderOptions, completed
 from lookbench_inference.ports import Embedder
 from lookbench_inference.triton import RepositoryEntry, TritonClient
 

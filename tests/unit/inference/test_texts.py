@@ -67,7 +67,7 @@ def make(folder: Path, **changes: object) -> Tokenizer:
 def test_ids_have_no_padding_and_ignore_the_files_own_settings(tmp_path: Path) -> None:
     encoded = make(tmp_path).encode(["red dress", "red silk dress red"], "document")
     assert encoded.ids == ((BOS, RED, DRESS, EOS), (BOS, RED, SILK, DRESS, RED, EOS))
-    assert encoded.truncated == 0
+    assert encoded.truncated == (False, False)
 
 
 def test_the_end_token_survives_truncation_and_cuts_are_counted(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_the_end_token_survives_truncation_and_cuts_are_counted(tmp_path: Path) 
     encoded = tokenizer.encode([" ".join(["red"] * n) for n in (75, 76, 100, 300)], "document")
     assert [len(ids) for ids in encoded.ids] == [77, 77, 77, 77]
     assert [ids[76] for ids in encoded.ids] == [EOS] * 4
-    assert encoded.truncated == 3
+    assert encoded.truncated == (False, True, True, True)
 
 
 def test_fixed_padding_does_not_depend_on_batch_mates(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ async def embed_collection(
             rows = slice(start, start + len(contents))
             embedded = await embedder.embed(ids[rows], contents, tracker.advance)
             vectors[rows] = embedded.vectors
-            truncated += embedded.truncated
+            truncated += int(embedded.truncated.sum())
 
     await run_bounded([work] * CHUNKS_UNDER_WAY, CHUNKS_UNDER_WAY)
     return vectors, truncated

@@ -25,7 +25,7 @@ class Angles:
 
     dimension = 2
 
-    def __init__(self, truncated=0):
+    def __init__(self, truncated=False):
         self.truncated = truncated
         self.embedded = []
 
@@ -34,7 +34,7 @@ class Angles:
         radians = np.deg2rad([float(text) for text in contents])
         on_rows(len(ids))
         vectors = np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
-        return Embedded(vectors, self.truncated)
+        return Embedded(vectors, np.full(len(ids), self.truncated))
 
 
 def a_benchmark(folder, corpus, queries, qrels):
@@ -124,9 +124,9 @@ async def test_the_threshold_decides_what_is_relevant(stored):
 
 async def test_truncated_texts_are_counted(stored):
     wanted = spec(stored)
-    evaluated, _ = await evaluate(stored, wanted, Angles(truncated=1))
+    evaluated, _ = await evaluate(stored, wanted, Angles(truncated=True))
     report = make_report(wanted, stored, evaluated)
-    assert report.truncated_count == 2
+    assert report.truncated_count == 5
     assert any("longer than the model accepts" in note for note in report.notes)
 
 
