@@ -6,7 +6,7 @@ Everything around the graph comes from the model's manifest.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from lookbench_core.manifest import ImageInput, ModelManifest
 from lookbench_core.tensors import ATTENTION_MASK_INPUT, IMAGE_INPUT, TOKEN_IDS_INPUT
 from lookbench_inference.batching import run_bounded, split, split_by_length
-from lookbench_inference.errors import ItemUnreadable, ModelContractMismatch
+from lookbench_inference.errors import InferenceDeadline, ItemUnreadable, ModelContractMismatch
 from lookbench_inference.images import MAX_PIXELS, prepare
 from lookbench_inference.options import EncoderOptions
 from lookbench_inference.ports import Embedded, Embedder
@@ -33,7 +33,7 @@ TOKEN_BYTES = 16  # two int64 a token: id and mask
 class FanOut:
     """How items become requests.
 
-    in_flight: requests of one embedder under way at once.
+    in_flight: requests to one model under way at once, of all runs together.
     request_bytes: size of the tensors of one request, at most.
     request_timeout_s: deadline of one request.
     max_pixels: largest image that is decoded.
@@ -47,26 +47,43 @@ class FanOut:
 
 @dataclass(frozen=True)
 class Served:
-    """A model that was found ready and in agreement with its manifest."""
+    """A model that was found ready and in agreement with its manifest.
+
+    slots: one for each request that may be under way; whoever asks the same model
+        holds the same ones, so that two runs do not put twice as many on it.
+    deadline: event-loop time after which nothing is asked any more.
+    """
 
     triton: TritonClient
     manifest: ModelManifest
     fan_out: FanOut
     workers: Executor
-    slots: asyncio.Semaphore = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "slots", asyncio.Semaphore(self.fan_out.in_flight))
+    slots: asyncio.Semaphore
+    deadline: float | None = None
 
     async def infer(
         self, ids: Sequence[str], inputs: Mapping[str, npt.NDArray[Any]]
     ) -> npt.NDArray[np.float32]:
-        """Checked embeddings of one request, float32 [B, D]."""
-        output = self.manifest.output
+        """Checked embeddings of one request, float32 [B, D]. Hold a slot when asking.
+
+        Raises InferenceDeadline, without asking when the deadline has passed.
+        """
+        manifest = self.manifest
         raw = await self.triton.infer(
-            self.manifest.name, inputs, output.tensor, self.fan_out.request_timeout_s
+            manifest.name, inputs, manifest.output.tensor, self._timeout_s()
         )
-        return checked(raw, self.manifest, ids)
+        return checked(raw, manifest, ids)
+
+    def _timeout_s(self) -> float:
+        if self.deadline is None:
+            return self.fan_out.request_timeout_s
+        left = self.deadline - asyncio.get_running_loop().time()
+        if left <= 0:
+            raise InferenceDeadline(
+                f"the deadline passed before model {self.manifest.name} was asked",
+                model=self.manifest.name,
+            )
+        return min(self.fan_out.request_timeout_s, left)
 
 
 class ImageEmbedder:

@@ -43,6 +43,7 @@ class ModelCatalog:
     ) -> None:
         self._repository, self._triton = repository, triton
         self._fan_out, self._workers = fan_out, workers
+        self._slots: dict[str, asyncio.Semaphore] = {}
 
     async def all(self) -> list[ModelInfo]:
         """All models of the folder and of Triton, by name. Never fails for an absent Triton."""
@@ -110,10 +111,14 @@ class ModelCatalog:
         options = completed(manifest, _options(encoder), usual_role)
         return Encoder(model=encoder.model, **asdict(options))
 
-    async def open(self, encoder: Encoder) -> Embedder:
-        """An embedder for a `completed` encoder. Raises as `require`."""
+    async def open(self, encoder: Encoder, deadline: float | None = None) -> Embedder:
+        """An embedder for a `completed` encoder, for use until `deadline` in event-loop time.
+
+        Raises as `require`.
+        """
         manifest = await self.require(encoder.model)
-        served = Served(self._triton, manifest, self._fan_out, self._workers)
+        slots = self._slots.setdefault(encoder.model, asyncio.Semaphore(self._fan_out.in_flight))
+        served = Served(self._triton, manifest, self._fan_out, self._workers, slots, deadline)
         folder = self._folder(encoder.model)
         return await asyncio.to_thread(open_embedder, served, _options(encoder), folder)
 
