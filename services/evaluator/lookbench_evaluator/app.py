@@ -13,13 +13,16 @@ from lookbench_evaluator.benchmarks.catalog import BenchmarkCatalog
 from lookbench_evaluator.models import ModelCatalog
 from lookbench_evaluator.runs.database import Database
 from lookbench_evaluator.runs.execution import RunExecutor
+from lookbench_evaluator.runs.files import RunFiles
 from lookbench_evaluator.runs.queue import RunQueue
 from lookbench_evaluator.runs.service import RunService
-from lookbench_evaluator.runs.store import RunStore
+from lookbench_evaluator.runs.shards import ShardLedger
+from lookbench_evaluator.runs.store import PendingLimit, RunStore
 from lookbench_evaluator.runs.watch import RunWatch
 from lookbench_evaluator.server import start_server
 from lookbench_evaluator.servicer import Servicer
 from lookbench_evaluator.settings import Settings, is_loopback
+from lookbench_inference.cache import EmbeddingCache
 from lookbench_inference.embedders import FanOut
 from lookbench_inference.triton import TritonClient
 
@@ -86,7 +89,9 @@ async def _serving(
     settings: Settings, database: Database, triton: TritonClient, pools: Pools
 ) -> AsyncIterator[RunService]:
     watcher = RunWatch()
-    store = RunStore(database, watcher.notify, settings.queue_limit)
+    limit = PendingLimit(settings.queue_limit, settings.caller_queue_limit)
+    store = RunStore(database, watcher.notify, limit)
+    files = RunFiles(settings.store_dir / "runs")
     fan_out = FanOut(
         settings.in_flight,
         settings.request_bytes,
@@ -96,9 +101,22 @@ async def _serving(
     models = ModelCatalog(settings.model_repository, triton, fan_out, pools.prepare)
     benchmarks = BenchmarkCatalog(database, settings, store.uses_benchmark, pools.imports)
     await asyncio.to_thread(benchmarks.recover)
-    executor = RunExecutor(store, benchmarks, models, pools.rank, settings.triton_patience_s)
-    queue = RunQueue(store, executor.execute, settings.concurrent_runs, settings.run_timeout_s)
-    runs = RunService(store, queue, watcher, benchmarks, models, executor.check_versions)
+    cache = EmbeddingCache(settings.store_dir / "cache", 0)
+    executor = RunExecutor(
+        store,
+        ShardLedger(database),
+        files,
+        cache,
+        benchmarks,
+        models,
+        pools.rank,
+        settings.triton_patience_s,
+        settings.shard_rows,
+    )
+    queue = RunQueue(
+        store, files, executor.execute, settings.concurrent_runs, settings.run_timeout_s
+    )
+    runs = RunService(store, queue, watcher, benchmarks, models, files, executor.check_versions)
     server = await start_server(settings, Servicer(runs, benchmarks, models), models)
     try:
         await queue.start()

@@ -160,6 +160,7 @@ def run_to_proto(run: runs.Run) -> run_pb2.Run:
         start_time=_timestamp(run.started),
         end_time=_timestamp(run.ended),
         progress=_progress_to_proto(run.progress),
+        caller=run.caller,
         pinned=None if run.pinned is None else _pinned_to_proto(run.pinned),
     )
 
@@ -206,6 +207,7 @@ def _progress_to_proto(progress: runs.Progress) -> run_pb2.Progress:
         rate=progress.rate,
         remaining=_duration(progress.remaining_s),
         cache_hits=progress.cache_hits,
+        resumed=progress.resumed,
     )
 
 

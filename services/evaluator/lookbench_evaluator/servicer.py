@@ -12,6 +12,7 @@ from lookbench.v1 import benchmark_pb2, evaluation_service_pb2, model_pb2, run_p
 from lookbench.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
 from lookbench_evaluator import convert
 from lookbench_evaluator.benchmarks.catalog import BenchmarkCatalog
+from lookbench_evaluator.callers import caller_of
 from lookbench_evaluator.convert import resource_id
 from lookbench_evaluator.models import ModelCatalog
 from lookbench_evaluator.paging import page_position, page_size, page_token
@@ -37,7 +38,7 @@ class Servicer(EvaluationServiceServicer):
     async def CreateRun(self, request: api.CreateRunRequest, context: Context) -> run_pb2.Run:  # noqa: N802, D102
         spec = convert.specification_from_proto(request.run)
         return convert.run_to_proto(
-            await self._runs.create(spec, request.run_id, request.request_id)
+            await self._runs.create(spec, request.run_id, request.request_id, caller_of(context))
         )
 
     async def GetRun(self, request: api.GetRunRequest, context: Context) -> run_pb2.Run:  # noqa: N802, D102

@@ -56,6 +56,10 @@ class Settings(BaseSettings):
     )
     concurrent_runs: int = Field(2, ge=1, description="runs executed at once")
     queue_limit: int = Field(1000, ge=1, description="runs that may wait")
+    caller_queue_limit: int = Field(500, ge=1, description="runs of one caller that may wait")
+    shard_rows: int = Field(
+        256, ge=1, description="rows that are embedded and committed together; a crash loses two"
+    )
     in_flight: int = Field(4, ge=1, description="requests to one model under way at once")
     request_bytes: int = Field(4 << 20, ge=1 << 10, description="tensor bytes of one request")
     request_timeout_s: float = Field(60.0, gt=0, description="deadline of one request, seconds")

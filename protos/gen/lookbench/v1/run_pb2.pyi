@@ -15,7 +15,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Run(_message.Message):
-    __slots__ = ("name", "benchmark", "subsets", "system", "options", "display_name", "state", "error", "revision", "create_time", "start_time", "end_time", "progress", "pinned")
+    __slots__ = ("name", "benchmark", "subsets", "system", "options", "display_name", "state", "error", "revision", "create_time", "start_time", "end_time", "progress", "pinned", "caller")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[Run.State]
@@ -44,6 +44,7 @@ class Run(_message.Message):
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     PINNED_FIELD_NUMBER: _ClassVar[int]
+    CALLER_FIELD_NUMBER: _ClassVar[int]
     name: str
     benchmark: str
     subsets: _containers.RepeatedScalarFieldContainer[str]
@@ -58,7 +59,8 @@ class Run(_message.Message):
     end_time: _timestamp_pb2.Timestamp
     progress: Progress
     pinned: PinnedVersions
-    def __init__(self, name: _Optional[str] = ..., benchmark: _Optional[str] = ..., subsets: _Optional[_Iterable[str]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., options: _Optional[_Union[EvaluationOptions, _Mapping]] = ..., display_name: _Optional[str] = ..., state: _Optional[_Union[Run.State, str]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., revision: _Optional[int] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., pinned: _Optional[_Union[PinnedVersions, _Mapping]] = ...) -> None: ...
+    caller: str
+    def __init__(self, name: _Optional[str] = ..., benchmark: _Optional[str] = ..., subsets: _Optional[_Iterable[str]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., options: _Optional[_Union[EvaluationOptions, _Mapping]] = ..., display_name: _Optional[str] = ..., state: _Optional[_Union[Run.State, str]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., revision: _Optional[int] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., pinned: _Optional[_Union[PinnedVersions, _Mapping]] = ..., caller: _Optional[str] = ...) -> None: ...
 
 class System(_message.Message):
     __slots__ = ("dense", "lexical", "embeddings", "ranking", "reranker")
@@ -191,7 +193,7 @@ class EvaluationOptions(_message.Message):
     def __init__(self, metrics: _Optional[_Iterable[str]] = ..., cutoffs: _Optional[_Iterable[int]] = ..., judgements: _Optional[_Iterable[str]] = ..., relevance_threshold: _Optional[float] = ..., no_relevant_policy: _Optional[_Union[EvaluationOptions.NoRelevantPolicy, str]] = ..., rejected_policy: _Optional[_Union[EvaluationOptions.RejectedPolicy, str]] = ..., duplicate_policy: _Optional[_Union[EvaluationOptions.DuplicatePolicy, str]] = ..., without_noise: _Optional[bool] = ..., timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class Progress(_message.Message):
-    __slots__ = ("stage", "total", "done", "rejected", "rate", "remaining", "cache_hits")
+    __slots__ = ("stage", "total", "done", "rejected", "rate", "remaining", "cache_hits", "resumed")
     class Stage(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STAGE_UNSPECIFIED: _ClassVar[Progress.Stage]
@@ -215,6 +217,7 @@ class Progress(_message.Message):
     RATE_FIELD_NUMBER: _ClassVar[int]
     REMAINING_FIELD_NUMBER: _ClassVar[int]
     CACHE_HITS_FIELD_NUMBER: _ClassVar[int]
+    RESUMED_FIELD_NUMBER: _ClassVar[int]
     stage: Progress.Stage
     total: int
     done: int
@@ -222,7 +225,8 @@ class Progress(_message.Message):
     rate: float
     remaining: _duration_pb2.Duration
     cache_hits: int
-    def __init__(self, stage: _Optional[_Union[Progress.Stage, str]] = ..., total: _Optional[int] = ..., done: _Optional[int] = ..., rejected: _Optional[int] = ..., rate: _Optional[float] = ..., remaining: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., cache_hits: _Optional[int] = ...) -> None: ...
+    resumed: int
+    def __init__(self, stage: _Optional[_Union[Progress.Stage, str]] = ..., total: _Optional[int] = ..., done: _Optional[int] = ..., rejected: _Optional[int] = ..., rate: _Optional[float] = ..., remaining: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., cache_hits: _Optional[int] = ..., resumed: _Optional[int] = ...) -> None: ...
 
 class PinnedVersions(_message.Message):
     __slots__ = ("benchmark_digest", "specification_digest", "models")

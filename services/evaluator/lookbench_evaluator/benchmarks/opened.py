@@ -18,6 +18,7 @@ from lookbench_core.benchmark import (
 from lookbench_core.digests import content_digest
 from lookbench_evaluator.benchmarks.audit import DuplicateGroup, SubsetAudit, audit_subset
 from lookbench_evaluator.benchmarks.collection import Collection
+from lookbench_evaluator.benchmarks.contents import ContentReader
 from lookbench_evaluator.benchmarks.fingerprint import (
     benchmark_digest,
     judgement_digest,
@@ -89,6 +90,10 @@ class StoredBenchmark:
             times=table["time"],
             content_digests=table["content_digest"],
         )
+
+    def reader(self, name: str) -> ContentReader:
+        """Contents in the order of `collection(name).ids`. Raises BenchmarkInvalid."""
+        return ContentReader(collection_path(self.folder, name), self._counts(name).modality)
 
     def contents(self, name: str, batch_rows: int = 256) -> Iterator[tuple[int, list[bytes | str]]]:
         """(row of the first, contents) in the order of `collection(name).ids`, lazily.

@@ -43,6 +43,11 @@ def of_file(path: Path, rows: int = DEFAULT_ROWS) -> Iterator[tuple[int, Vectors
             yield part.start, block.reshape(wanted, dimension)
 
 
+def whole_file(path: Path) -> Vectors:
+    """Read a whole .npy file, float32 [N, D]. Raises as `of_file`."""
+    return np.concatenate([block for _, block in of_file(path)])
+
+
 def _header(path: Path, file: BinaryIO) -> tuple[int, int]:
     """Read up to the first component; return rows and dimension."""
     try:

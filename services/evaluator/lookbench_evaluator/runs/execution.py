@@ -12,12 +12,16 @@ from lookbench_evaluator.benchmarks.opened import StoredBenchmark
 from lookbench_evaluator.errors import PinnedVersionGone, RunNotFound
 from lookbench_evaluator.models import ModelCatalog
 from lookbench_evaluator.reports.report import make_report
+from lookbench_evaluator.runs.files import RunFiles
 from lookbench_evaluator.runs.model import Pinned, Run, Stage, State
 from lookbench_evaluator.runs.progress import Tracker
 from lookbench_evaluator.runs.results import Report
+from lookbench_evaluator.runs.shards import ShardLedger
 from lookbench_evaluator.runs.store import RunStore
+from lookbench_evaluator.runs.workspace import Workspace
 from lookbench_evaluator.tasks.dense_retrieval import DenseRetrieval, Evaluated
 from lookbench_evaluator.tasks.plan import check_rejected
+from lookbench_inference.cache import EmbeddingCache
 
 PUBLISH_INTERVAL_S = 0.5
 
@@ -33,13 +37,20 @@ class RunExecutor:
     """
 
     store: RunStore
+    ledger: ShardLedger
+    files: RunFiles
+    cache: EmbeddingCache
     benchmarks: BenchmarkCatalog
     models: ModelCatalog
     threads: Executor
     patience_s: float
+    shard_rows: int
 
-    async def execute(self, run: Run) -> Report:
-        """Embeds, ranks, scores and stores. Raises what makes the run fail."""
+    async def execute(self, run: Run, deadline: float) -> Report:
+        """Embeds, ranks, scores and stores, until `deadline` in event-loop time.
+
+        Raises what makes the run fail; what was embedded until then stays for a resume.
+        """
         spec = run.specification
         stored = await asyncio.to_thread(self.benchmarks.open, spec.benchmark)
         check_rejected(stored.manifest, spec)
@@ -50,8 +61,9 @@ class RunExecutor:
             task = DenseRetrieval(
                 stored,
                 spec,
-                await self.models.open(spec.system.dense.query_encoder),
-                await self.models.open(spec.system.dense.item_encoder),
+                await self.models.open(spec.system.dense.query_encoder, deadline),
+                await self.models.open(spec.system.dense.item_encoder, deadline),
+                await asyncio.to_thread(self._workspace, run),
                 tracker,
                 self.threads,
             )
@@ -62,6 +74,10 @@ class RunExecutor:
             return await asyncio.get_running_loop().run_in_executor(
                 self.threads, self._keep, run, stored, evaluated
             )
+
+    def _workspace(self, run: Run) -> Workspace:
+        folder = self.files.folder(run.id)
+        return Workspace(run.id, folder, self.ledger, self.cache, self.shard_rows)
 
     def _keep(self, run: Run, stored: StoredBenchmark, evaluated: Evaluated) -> Report:
         results = (result for subset in evaluated.subsets for result in subset.results())

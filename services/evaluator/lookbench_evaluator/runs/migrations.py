@@ -36,6 +36,18 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             record TEXT NOT NULL
         )""",
     ),
+    (
+        """CREATE TABLE shards (
+            run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+            part TEXT NOT NULL,
+            start INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            checksum INTEGER NOT NULL,
+            truncated INTEGER NOT NULL,
+            PRIMARY KEY (run_id, part, start)
+        ) WITHOUT ROWID""",
+        "ALTER TABLE runs ADD COLUMN caller TEXT NOT NULL DEFAULT ''",
+    ),
 )
 
 

@@ -103,7 +103,10 @@ class Stage(StrEnum):
 
 
 class Progress(_Value):
-    """How far a run has come; `rate` in rows per second, `remaining_s` None when unknown."""
+    """How far a run has come; `rate` in rows per second, `remaining_s` None when unknown.
+
+    resumed: rows that an earlier execution of the run had done.
+    """
 
     stage: Stage = Stage.WAITING
     total: int = 0
@@ -112,6 +115,7 @@ class Progress(_Value):
     rate: float = 0.0
     remaining_s: float | None = None
     cache_hits: int = 0
+    resumed: int = 0
 
 
 class PinnedModel(_Value):
@@ -140,10 +144,14 @@ class Failure(_Value):
 
 
 class Run(_Value):
-    """A stored run. `revision` grows with every stored change."""
+    """A stored run. `revision` grows with every stored change.
+
+    caller: who asked for it, as told; callers take turns in the queue.
+    """
 
     id: str
     specification: Specification
+    caller: str = ""
     state: State = State.PENDING
     revision: int = 1
     created: datetime

@@ -12,6 +12,7 @@ from lookbench_core.ids import is_resource_id
 from lookbench_evaluator.benchmarks.catalog import BenchmarkCatalog
 from lookbench_evaluator.errors import InvalidField
 from lookbench_evaluator.models import ModelCatalog
+from lookbench_evaluator.runs.files import RunFiles
 from lookbench_evaluator.runs.model import Dense, Run, Specification, State, System
 from lookbench_evaluator.runs.queue import RunQueue
 from lookbench_evaluator.runs.results import QueryResult, Report
@@ -30,9 +31,12 @@ class RunService:
     watcher: RunWatch
     benchmarks: BenchmarkCatalog
     models: ModelCatalog
+    files: RunFiles
     check_versions: Callable[[Run], Awaitable[None]]
 
-    async def create(self, spec: Specification, run_id: str, request_id: str) -> Run:
+    async def create(
+        self, spec: Specification, run_id: str, request_id: str, caller: str = ""
+    ) -> Run:
         """Stores a run in PENDING and queues it.
 
         The same request gets the same run, whatever has changed since. Raises
@@ -48,11 +52,12 @@ class RunService:
             run = Run(
                 id=run_id or f"run-{uuid.uuid4().hex[:12]}",
                 specification=await self._complete(spec),
+                caller=caller,
                 created=now(),
             )
             kept = await asyncio.to_thread(self.store.create, run, request, body, time.time())
         if kept.state is State.PENDING:
-            self.queue.submit(kept.id)
+            self.queue.submit(kept)
         return kept
 
     async def _complete(self, spec: Specification) -> Specification:
@@ -99,12 +104,13 @@ class RunService:
         resumed(before)  # the state is told first, the versions second
         await self.check_versions(before)
         run = await asyncio.to_thread(self.store.change, run_id, resumed)
-        self.queue.submit(run_id)
+        self.queue.submit(run)
         return run
 
     async def delete(self, run_id: str) -> None:
         """Raises RunNotFound, RunNotDeletable."""
         await asyncio.to_thread(self.store.delete, run_id)
+        await asyncio.to_thread(self.files.remove, run_id)
 
     async def report(self, run_id: str) -> tuple[Run, Report]:
         """Raises RunNotFound, RunNotFinished."""

@@ -3,6 +3,7 @@
 Methods block on the disk: from asyncio call them through `asyncio.to_thread`.
 """
 
+import itertools
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from lookbench_evaluator.runs.model import NEXT, Run, State
 from lookbench_evaluator.runs.results import QueryResult, Report
 
 REQUEST_ID_LIFETIME_S = 24 * 3600.0
+RESULTS_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -36,17 +38,24 @@ class RunFilter:
     before: int | None = None
 
 
+@dataclass(frozen=True)
+class PendingLimit:
+    """Runs that may wait: in all, and of one caller."""
+
+    total: int
+    of_caller: int
+
+
 class RunStore:
-    """The runs of one evaluator, of which at most `pending_limit` may wait.
+    """The runs of one evaluator, of which at most `limit.total` may wait.
 
     `on_change` hears of every stored run, in the caller's thread.
     """
 
     def __init__(
-        self, database: Database, on_change: Callable[[Run], None], pending_limit: int
+        self, database: Database, on_change: Callable[[Run], None], limit: PendingLimit
     ) -> None:
-        self._database, self._on_change = database, on_change
-        self._pending_limit = pending_limit
+        self._database, self._on_change, self._limit = database, on_change, limit
 
     def create(self, run: Run, request_id: str, body_digest: str, now: float) -> Run:
         """Stores a run, or returns the one that the same request made before.
@@ -58,7 +67,7 @@ class RunStore:
             known = _known_request(db, request_id, body_digest)
             if known is not None:
                 return known
-            self._check_room(db)
+            self._check_room(db, run.caller)
             self._insert(db, run)
             if request_id:
                 db.execute(
@@ -73,14 +82,21 @@ class RunStore:
         with self._database.reading() as db:
             return _known_request(db, request_id, body_digest)
 
-    def _check_room(self, db: sqlite3.Connection) -> None:
-        (waiting,) = db.execute(
-            "SELECT count(*) FROM runs WHERE state = ?", (State.PENDING,)
+    def _check_room(self, db: sqlite3.Connection, caller: str) -> None:
+        waiting, of_caller = db.execute(
+            "SELECT count(*), count(*) FILTER (WHERE caller = ?) FROM runs WHERE state = ?",
+            (caller, State.PENDING),
         ).fetchone()
-        if waiting >= self._pending_limit:
+        if waiting >= self._limit.total:
             raise QueueFull(
                 f"{waiting} runs wait already; try again when some have ended",
-                limit=self._pending_limit,
+                limit=self._limit.total,
+            )
+        if of_caller >= self._limit.of_caller:
+            raise QueueFull(
+                f"{of_caller} runs of yours wait already, and other callers need room; try "
+                "again when some have ended",
+                limit=self._limit.of_caller,
             )
 
     def _insert(self, db: sqlite3.Connection, run: Run) -> None:
@@ -88,8 +104,8 @@ class RunStore:
             raise RunAlreadyExists(f"runs/{run.id}", "choose another run_id (`--run-id`)")
         spec = run.specification
         db.execute(
-            "INSERT INTO runs (id, state, benchmark, record) VALUES (?, ?, ?, ?)",
-            (run.id, run.state, spec.benchmark, run.model_dump_json()),
+            "INSERT INTO runs (id, state, benchmark, record, caller) VALUES (?, ?, ?, ?, ?)",
+            (run.id, run.state, spec.benchmark, run.model_dump_json(), run.caller),
         )
         db.executemany(
             "INSERT INTO run_models VALUES (?, ?)", [(run.id, m) for m in spec.system.models]
@@ -129,6 +145,12 @@ class RunStore:
             ).fetchone()
         return found is not None
 
+    def resumable(self) -> set[str]:
+        """Ids of the runs that have not succeeded: what they have embedded may be needed."""
+        with self._database.reading() as db:
+            rows = db.execute("SELECT id FROM runs WHERE state <> ?", (State.SUCCEEDED,)).fetchall()
+        return {run_id for (run_id,) in rows}
+
     def count(self, state: State) -> int:
         """How many runs are in a state."""
         with self._database.reading() as db:
@@ -138,7 +160,8 @@ class RunStore:
     def change(self, run_id: str, edit: Callable[[Run], Run], report: Report | None = None) -> Run:
         """Replaces a run by `edit` of it, with the next revision, and stores its report.
 
-        Nothing is stored when `edit` returns the very run that it was given.
+        Nothing is stored when `edit` returns the very run that it was given. A run that
+        succeeds needs its shards no longer: they are forgotten with it.
 
         Raises RunNotFound, WrongState when the new state may not follow the old,
         and QueueFull when an ended run is to wait again and cannot.
@@ -150,7 +173,7 @@ class RunStore:
                 return old
             new = edited.model_copy(update={"revision": old.revision + 1})
             if old.state.terminal and new.state is State.PENDING:
-                self._check_room(db)
+                self._check_room(db, new.caller)
             if new.state != old.state and new.state not in NEXT[old.state]:
                 raise WrongState(
                     f"runs/{run_id} is {old.state} and cannot become {new.state}",
@@ -161,6 +184,8 @@ class RunStore:
                 "UPDATE runs SET state = ?, record = ?, report = coalesce(?, report) WHERE id = ?",
                 (new.state, new.model_dump_json(), report and report.model_dump_json(), run_id),
             )
+            if new.state is State.SUCCEEDED:
+                db.execute("DELETE FROM shards WHERE run_id = ?", (run_id,))
         self._on_change(new)
         return new
 
@@ -194,22 +219,28 @@ class RunStore:
         return Report.model_validate_json(text)
 
     def replace_results(self, run_id: str, results: Iterable[QueryResult]) -> None:
-        """Stores the results of a run in their order, in place of any earlier ones."""
-        # Written out before the transaction: others need the store meanwhile.
-        rows = [(run_id, n, r.subset, r.model_dump_json()) for n, r in enumerate(results)]
+        """Stores the results of a run in their order, in place of any earlier ones.
+
+        A few at a time: neither memory nor the others that need the store may suffer
+        from a run with many queries. They are readable once the run has succeeded.
+        """
         with self._database.writing() as db:
             db.execute("DELETE FROM query_results WHERE run_id = ?", (run_id,))
-            db.executemany("INSERT INTO query_results VALUES (?, ?, ?, ?)", rows)
+        rows = ((run_id, n, r.subset, r.model_dump_json()) for n, r in enumerate(results))
+        while batch := list(itertools.islice(rows, RESULTS_AT_ONCE)):
+            with self._database.writing() as db:
+                db.executemany("INSERT INTO query_results VALUES (?, ?, ?, ?)", batch)
 
     def results(
         self, run_id: str, subset: str, start: int, limit: int
     ) -> Sequence[tuple[int, QueryResult]]:
         """Positions from `start` on and results, at most `limit`; all subsets when empty.
 
-        Raises RunNotFound.
+        None of a run that has not succeeded. Raises RunNotFound.
         """
         with self._database.reading() as db:
-            _read(db, run_id)
+            if _read(db, run_id).state is not State.SUCCEEDED:
+                return []
             rows = db.execute(
                 "SELECT position, record FROM query_results "
                 "WHERE run_id = ? AND position >= ? AND (? = '' OR subset = ?) "

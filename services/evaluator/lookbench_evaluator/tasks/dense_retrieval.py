@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from pathlib import Path
 
 from lookbench_core.benchmark import Judgement, Subset
 from lookbench_evaluator.benchmarks.collection import Collection
 from lookbench_evaluator.benchmarks.opened import StoredBenchmark
 from lookbench_evaluator.errors import BenchmarkInvalid
+from lookbench_evaluator.retrieval.blocks import whole_file
 from lookbench_evaluator.retrieval.errors import NonFiniteVectors
 from lookbench_evaluator.retrieval.exact import rank
 from lookbench_evaluator.retrieval.ranking import Ranking
@@ -17,7 +19,8 @@ from lookbench_evaluator.retrieval.vectors import Floats, Ints, Vectors
 from lookbench_evaluator.runs.model import Options, Specification, Stage
 from lookbench_evaluator.runs.progress import Tracker
 from lookbench_evaluator.runs.results import QueryMetric, QueryResult
-from lookbench_evaluator.tasks.embedding import embed_collection
+from lookbench_evaluator.runs.workspace import Workspace
+from lookbench_evaluator.tasks.embedding import Side, embed_collection
 from lookbench_evaluator.tasks.gallery import Gallery, make_gallery
 from lookbench_evaluator.tasks.relevance import judge_equal, judge_qrels, label_codes
 from lookbench_inference.errors import ModelOutputInvalid
@@ -99,6 +102,7 @@ class DenseRetrieval:
     spec: Specification
     query_embedder: Embedder
     item_embedder: Embedder
+    workspace: Workspace
     tracker: Tracker
     threads: Executor
     truncated: int = field(default=0, init=False)
@@ -113,13 +117,13 @@ class DenseRetrieval:
         queries = tuple(dict.fromkeys(s.queries for s in subsets))
         items = tuple(dict.fromkeys(n for g in galleries.values() for n in g.collections))
         self.tracker.expect(sum(len(self.collections[n]) for n in (*queries, *items)))
-        query_vectors = await self._embed(queries, self.query_embedder, Stage.EMBEDDING_QUERIES)
-        item_vectors = await self._embed(items, self.item_embedder, Stage.EMBEDDING_ITEMS)
+        self.tracker.enter(Stage.EMBEDDING_QUERIES)
+        query_files = await self._embed(queries, "query", self.query_embedder)
+        self.tracker.enter(Stage.EMBEDDING_ITEMS)
+        item_files = await self._embed(items, "item", self.item_embedder)
         self.tracker.enter(Stage.RANKING)
         evaluated = [
-            await threaded(
-                self._subset, s, galleries[s.name], query_vectors[s.queries], item_vectors
-            )
+            await threaded(self._subset, s, galleries[s.name], query_files[s.queries], item_files)
             for s in subsets
         ]
         return Evaluated(tuple(evaluated), self.truncated)
@@ -137,24 +141,27 @@ class DenseRetrieval:
             merge=options.duplicate_policy == "merge",
         )
 
-    async def _embed(
-        self, names: Sequence[str], embedder: Embedder, stage: Stage
-    ) -> dict[str, Vectors]:
-        self.tracker.enter(stage)
-        vectors = {}
+    async def _embed(self, names: Sequence[str], side: Side, embedder: Embedder) -> dict[str, Path]:
+        files = {}
         for name in names:
-            vectors[name], cut = await embed_collection(
-                self.stored, self.collections[name], embedder, self.tracker
+            embedded = await embed_collection(
+                self.stored,
+                self.collections[name],
+                side,
+                embedder,
+                workspace=self.workspace,
+                tracker=self.tracker,
             )
-            self.truncated += cut
-        return vectors
+            files[name] = embedded.path
+            self.truncated += embedded.truncated
+        return files
 
     def _subset(
         self,
         subset: Subset,
         gallery: Gallery,
-        query_vectors: Vectors,
-        item_vectors: Mapping[str, Vectors],
+        query_file: Path,
+        item_files: Mapping[str, Path],
     ) -> EvaluatedSubset:
         options = self.spec.options
         queries = self.collections[subset.queries]
@@ -163,7 +170,7 @@ class DenseRetrieval:
                 f"subset {subset.name} has no queries; import the benchmark again",
                 subset=subset.name,
             )
-        ranking = self._rank(subset, gallery, query_vectors, item_vectors)
+        ranking = self._rank(subset, gallery, whole_file(query_file), item_files)
         chosen = [j for j in self.stored.manifest.judgements if j.name in options.judgements]
         judged = {j.name: self._judge(j, subset, gallery, ranking) for j in chosen}
         return EvaluatedSubset(
@@ -181,11 +188,11 @@ class DenseRetrieval:
         subset: Subset,
         gallery: Gallery,
         query_vectors: Vectors,
-        item_vectors: Mapping[str, Vectors],
+        item_files: Mapping[str, Path],
     ) -> Ranking:
         depth = max(self.spec.options.cutoffs)
         try:
-            return rank(query_vectors, gallery.blocks(item_vectors), gallery.tie_rank, depth)
+            return rank(query_vectors, gallery.blocks(item_files), gallery.tie_rank, depth)
         except NonFiniteVectors as error:
             known = gallery.ids
             if error.side == "query":

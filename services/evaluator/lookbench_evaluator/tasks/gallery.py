@@ -1,13 +1,15 @@
 """The items that one subset's queries search: its galleries, and the noise unless left out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from lookbench_core.benchmark import Subset
 from lookbench_core.ids import code_point_rank
 from lookbench_evaluator.benchmarks.collection import Collection
+from lookbench_evaluator.retrieval.blocks import of_file
 from lookbench_evaluator.retrieval.vectors import Ints, Vectors
 
 
@@ -33,15 +35,18 @@ class Gallery:
     labels: Mapping[str, Sequence[str | None]]
     noise_count: int
 
-    def blocks(self, vectors: Mapping[str, Vectors]) -> list[tuple[int, Vectors]]:
-        """(first candidate, float32 [B, D]) of each collection, for `exact.rank`."""
-        blocks, start = [], 0
+    def blocks(self, vectors: Mapping[str, Path]) -> Iterator[tuple[int, Vectors]]:
+        """(first candidate, float32 [B, D]) for `exact.rank`, from the collections' files."""
+        start = 0
         for name in self.collections:
             rows = self.rows[name]
-            whole = len(rows) == len(vectors[name])
-            blocks.append((start, vectors[name] if whole else vectors[name][rows]))
+            for first, block in of_file(vectors[name]):
+                left, right = np.searchsorted(rows, (first, first + len(block)))
+                kept = rows[left:right] - first
+                if len(kept):
+                    whole = len(kept) == len(block)
+                    yield start + int(left), block if whole else block[kept]
             start += len(rows)
-        return blocks
 
     @property
     def tie_rank(self) -> Ints:

@@ -14,6 +14,7 @@ from lookbench_evaluator.errors import (
 )
 from lookbench_evaluator.runs import transitions
 from lookbench_evaluator.runs.database import Database
+from lookbench_evaluator.runs.files import RunFiles
 from lookbench_evaluator.runs.model import (
     Dense,
     Encoder,
@@ -25,7 +26,7 @@ from lookbench_evaluator.runs.model import (
 )
 from lookbench_evaluator.runs.queue import RunQueue
 from lookbench_evaluator.runs.results import Report
-from lookbench_evaluator.runs.store import RunStore
+from lookbench_evaluator.runs.store import PendingLimit, RunStore
 from lookbench_evaluator.runs.transitions import resumed
 
 REPORT = Report(metrics=(), subsets=(), headline_judgement="class")
@@ -40,7 +41,7 @@ class Executor:
         self.most = self.under_way = 0
         self.error = None
 
-    async def __call__(self, run):
+    async def __call__(self, run, deadline):
         self.begun.append(run.id)
         self.under_way += 1
         self.most = max(self.most, self.under_way)
@@ -56,8 +57,13 @@ class Executor:
 @pytest.fixture
 def store(tmp_path):
     database = Database(tmp_path)
-    yield RunStore(database, lambda run: None, 100)
+    yield RunStore(database, lambda run: None, PendingLimit(100, 100))
     database.close()
+
+
+@pytest.fixture
+def files(tmp_path):
+    return RunFiles(tmp_path / "runs")
 
 
 @pytest.fixture
@@ -66,8 +72,8 @@ async def executor():
 
 
 @pytest.fixture
-async def queue(store, executor):
-    queue = RunQueue(store, executor, workers=2, timeout_s=60)
+async def queue(store, files, executor):
+    queue = RunQueue(store, files, executor, workers=2, timeout_s=60)
     await queue.start()
     yield queue
     await queue.stop()
@@ -97,7 +103,7 @@ def state(store, run_id):
 async def test_all_runs_end_and_no_more_than_the_workers_are_under_way(store, queue, executor):
     executor.gate.set()
     for number in range(5):
-        queue.submit(add(store, f"r{number}").id)
+        queue.submit(add(store, f"r{number}"))
     await until(lambda: store.count(State.SUCCEEDED) == 5)
     assert sorted(executor.begun) == [f"r{n}" for n in range(5)]
     assert executor.most <= 2
@@ -107,7 +113,7 @@ async def test_all_runs_end_and_no_more_than_the_workers_are_under_way(store, qu
 async def test_a_failure_is_kept_with_its_reason(store, queue, executor):
     executor.error = QueueFull("no room", limit=1)
     executor.gate.set()
-    queue.submit(add(store, "a").id)
+    queue.submit(add(store, "a"))
     await until(lambda: state(store, "a") is State.FAILED)
     failure = store.get("a").failure
     assert (failure.code, failure.reason, failure.message) == (
@@ -120,13 +126,13 @@ async def test_a_failure_is_kept_with_its_reason(store, queue, executor):
 async def test_an_unexpected_failure_keeps_its_type_but_not_its_text(store, queue, executor):
     executor.error = RuntimeError("password=hunter2")
     executor.gate.set()
-    queue.submit(add(store, "a").id)
+    queue.submit(add(store, "a"))
     await until(lambda: state(store, "a") is State.FAILED)
     assert "hunter2" not in store.get("a").model_dump_json()
 
 
 async def test_a_running_run_is_cancelled_and_its_work_ends(store, queue, executor):
-    queue.submit(add(store, "a").id)
+    queue.submit(add(store, "a"))
     await until(lambda: executor.under_way == 1)
     run = await queue.cancel("a")
     assert run.state is State.CANCELLED
@@ -135,12 +141,12 @@ async def test_a_running_run_is_cancelled_and_its_work_ends(store, queue, execut
         await queue.cancel("a")
 
 
-async def test_a_run_cancelled_and_resumed_while_it_waited_is_executed_once(store, executor):
-    queue = RunQueue(store, executor, workers=2, timeout_s=60)
-    queue.submit(add(store, "a").id)
+async def test_a_run_cancelled_and_resumed_while_it_waited_is_executed_once(store, files, executor):
+    queue = RunQueue(store, files, executor, workers=2, timeout_s=60)
+    queue.submit(add(store, "a"))
     await queue.cancel("a")
     store.change("a", resumed)
-    queue.submit("a")
+    queue.submit(store.get("a"))
     executor.gate.set()
     await queue.start()
     await until(lambda: state(store, "a") is State.SUCCEEDED)
@@ -156,28 +162,30 @@ async def test_only_failed_and_cancelled_runs_are_resumed(store):
 
 
 async def test_a_run_over_its_time_fails_with_a_deadline(store, queue):
-    queue.submit(add(store, "a", timeout_s=0.01).id)
+    queue.submit(add(store, "a", timeout_s=0.01))
     await until(lambda: state(store, "a") is State.FAILED)
     assert store.get("a").failure.reason == "DEADLINE_EXCEEDED"
 
 
-async def test_stopping_leaves_runs_to_the_next_start(store, executor):
-    first = RunQueue(store, executor, workers=1, timeout_s=60)
+async def test_stopping_leaves_runs_to_the_next_start(store, files, executor):
+    first = RunQueue(store, files, executor, workers=1, timeout_s=60)
     await first.start()
     for name in "ab":
-        first.submit(add(store, name).id)
+        first.submit(add(store, name))
     await until(lambda: executor.under_way == 1)
     await first.stop()
     assert (state(store, "a"), state(store, "b")) == (State.RUNNING, State.PENDING)
     executor.gate.set()
-    second = RunQueue(store, executor, workers=1, timeout_s=60)
+    second = RunQueue(store, files, executor, workers=1, timeout_s=60)
     await second.start()
     await until(lambda: store.count(State.SUCCEEDED) == 2)
     await second.stop()
     assert executor.begun == ["a", "a", "b"]
 
 
-async def test_an_unreachable_store_delays_a_run_and_loses_none(store, executor, monkeypatch):
+async def test_an_unreachable_store_delays_a_run_and_loses_none(
+    store, files, executor, monkeypatch
+):
     monkeypatch.setattr("lookbench_evaluator.runs.queue.STORE_RETRY_S", 0.01)
     add(store, "a")
     change, refusals = store.change, iter([True, False, True, True])
@@ -189,7 +197,7 @@ async def test_an_unreachable_store_delays_a_run_and_loses_none(store, executor,
 
     monkeypatch.setattr(store, "change", flaky)
     executor.gate.set()
-    queue = RunQueue(store, executor, workers=1, timeout_s=60)
+    queue = RunQueue(store, files, executor, workers=1, timeout_s=60)
     await queue.start()
     await until(lambda: state(store, "a") is State.SUCCEEDED)
     await queue.stop()
@@ -199,12 +207,12 @@ async def test_an_unreachable_store_delays_a_run_and_loses_none(store, executor,
 async def test_a_run_resumed_while_its_old_execution_winds_down_is_executed_once_at_a_time(
     store, queue, executor
 ):
-    queue.submit(add(store, "a").id)
+    queue.submit(add(store, "a"))
     await until(lambda: executor.under_way == 1)
     cancelling = asyncio.create_task(queue.cancel("a"))
     await until(lambda: state(store, "a") is State.CANCELLED)
     store.change("a", resumed)
-    queue.submit("a")
+    queue.submit(store.get("a"))
     await cancelling
     executor.gate.set()
     await until(lambda: state(store, "a") is State.SUCCEEDED)

@@ -19,7 +19,7 @@ from lookbench_evaluator.runs.database import Database
 from lookbench_evaluator.runs.migrations import MIGRATIONS, schema_version
 from lookbench_evaluator.runs.model import Dense, Encoder, Run, Specification, State, System
 from lookbench_evaluator.runs.results import QueryResult, Report
-from lookbench_evaluator.runs.store import REQUEST_ID_LIFETIME_S, RunFilter, RunStore
+from lookbench_evaluator.runs.store import REQUEST_ID_LIFETIME_S, PendingLimit, RunFilter, RunStore
 
 REQUEST = "6f1c2a52-9a0e-4a3c-8a43-8b7e2d1f0c11"
 
@@ -52,7 +52,7 @@ def heard():
 
 @pytest.fixture
 def store(database, heard):
-    return RunStore(database, heard.append, 100)
+    return RunStore(database, heard.append, PendingLimit(100, 100))
 
 
 def test_a_stored_run_is_read_back_equal(store):
@@ -155,10 +155,32 @@ def a_result(query_id, subset="s"):
     )
 
 
+def succeed(store, run_id):
+    report = Report(metrics=(), subsets=(), headline_judgement="class")
+    store.change(run_id, to(State.RUNNING))
+    store.change(run_id, to(State.SUCCEEDED), report)
+    return report
+
+
+def test_results_of_a_run_under_way_are_not_shown(store):
+    store.create(a_run("a"), "", "", now=0.0)
+    store.replace_results("a", [a_result("half")])
+    assert store.results("a", "", 0, 10) == []
+
+
+def test_many_results_are_stored_in_several_transactions(store, monkeypatch):
+    monkeypatch.setattr("lookbench_evaluator.runs.store.RESULTS_AT_ONCE", 2)
+    store.create(a_run("a"), "", "", now=0.0)
+    store.replace_results("a", (a_result(f"q{n}") for n in range(5)))
+    succeed(store, "a")
+    assert [r.query_id for _, r in store.results("a", "", 0, 10)] == [f"q{n}" for n in range(5)]
+
+
 def test_results_keep_their_order_and_replace_earlier_ones(store):
     store.create(a_run("a"), "", "", now=0.0)
     store.replace_results("a", [a_result("old")] * 3)
     store.replace_results("a", [a_result("q1"), a_result("q2", "t"), a_result("q3")])
+    succeed(store, "a")
     assert [r.query_id for _, r in store.results("a", "", 0, 10)] == ["q1", "q2", "q3"]
     assert [r.query_id for _, r in store.results("a", "s", 1, 10)] == ["q3"]
 
@@ -172,9 +194,7 @@ def test_a_report_needs_success(store):
     store.create(a_run("a"), "", "", now=0.0)
     with pytest.raises(RunNotFinished, match="PENDING"):
         store.report("a")
-    store.change("a", to(State.RUNNING))
-    report = Report(metrics=(), subsets=(), headline_judgement="class")
-    store.change("a", to(State.SUCCEEDED), report)
+    report = succeed(store, "a")
     assert store.report("a") == report
 
 
@@ -198,10 +218,10 @@ def test_unfinished_runs_come_oldest_first(store):
 
 def test_everything_is_there_after_reopening(tmp_path):
     first = Database(tmp_path)
-    RunStore(first, lambda run: None, 100).create(a_run("a"), "", "", now=0.0)
+    RunStore(first, lambda run: None, PendingLimit(100, 100)).create(a_run("a"), "", "", now=0.0)
     first.close()
     second = Database(tmp_path)
-    assert RunStore(second, lambda run: None, 100).get("a").id == "a"
+    assert RunStore(second, lambda run: None, PendingLimit(100, 100)).get("a").id == "a"
     second.close()
 
 
@@ -250,7 +270,7 @@ def test_a_failed_transaction_leaves_nothing(database, store):
 
 
 def test_only_so_many_runs_may_wait(database):
-    store = RunStore(database, lambda run: None, 2)
+    store = RunStore(database, lambda run: None, PendingLimit(2, 2))
     for name in "ab":
         store.create(a_run(name), "", "", now=0.0)
     with pytest.raises(QueueFull, match="2 runs wait"):
@@ -259,6 +279,15 @@ def test_only_so_many_runs_may_wait(database):
     store.create(a_run("c"), "", "", now=0.0)
     with pytest.raises(QueueFull):
         store.change("a", to(State.PENDING))
+
+
+def test_one_caller_leaves_room_for_others(database):
+    store = RunStore(database, lambda run: None, PendingLimit(10, 2))
+    for name in "ab":
+        store.create(a_run(name).model_copy(update={"caller": "x"}), "", "", now=0.0)
+    with pytest.raises(QueueFull, match="2 runs of yours wait"):
+        store.create(a_run("c").model_copy(update={"caller": "x"}), "", "", now=0.0)
+    store.create(a_run("d").model_copy(update={"caller": "y"}), "", "", now=0.0)
 
 
 def test_a_run_that_has_not_ended_is_not_deleted(store):

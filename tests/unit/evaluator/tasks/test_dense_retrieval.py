@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from runs_at_hand import Angles, a_workspace
 
 from lookbench_evaluator.benchmarks.importer import import_benchmark
 from lookbench_evaluator.benchmarks.opened import StoredBenchmark
@@ -15,26 +16,8 @@ from lookbench_evaluator.runs.progress import Tracker
 from lookbench_evaluator.tasks.dense_retrieval import DenseRetrieval
 from lookbench_evaluator.tasks.plan import plan
 from lookbench_inference.errors import ModelOutputInvalid
-from lookbench_inference.ports import Embedded
 
 SYSTEM = System(dense=Dense(query_encoder=Encoder(model="m"), item_encoder=Encoder(model="m")))
-
-
-class Angles:
-    """Embeds the text `30` as the unit vector at 30 degrees."""
-
-    dimension = 2
-
-    def __init__(self, truncated=False):
-        self.truncated = truncated
-        self.embedded = []
-
-    async def embed(self, ids, contents, on_rows):
-        self.embedded.extend(ids)
-        radians = np.deg2rad([float(text) for text in contents])
-        on_rows(len(ids))
-        vectors = np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
-        return Embedded(vectors, np.full(len(ids), self.truncated))
 
 
 def a_benchmark(folder, corpus, queries, qrels):
@@ -72,8 +55,10 @@ def spec(stored, **options):
 async def evaluate(stored, specification, embedder=None):
     embedder = embedder or Angles()
     tracker = Tracker()
-    with ThreadPoolExecutor(1) as threads:
-        task = DenseRetrieval(stored, specification, embedder, embedder, tracker, threads)
+    with ThreadPoolExecutor(1) as threads, a_workspace(stored.folder.parent / "run") as workspace:
+        task = DenseRetrieval(
+            stored, specification, embedder, embedder, workspace, tracker, threads
+        )
         return await task.evaluate(), tracker
 
 

@@ -59,8 +59,15 @@ def test_noise_is_left_out_if_asked(collections):
     assert (list(found.ids), found.noise_count) == (["c", "a", "b"], 0)
 
 
-def test_blocks_are_the_vectors_in_the_order_of_the_ids(collections):
-    blocks = gallery(collections).blocks(VECTORS)
+@pytest.fixture
+def files(tmp_path):
+    for name, vectors in VECTORS.items():
+        np.save(tmp_path / f"{name}.npy", vectors)
+    return {name: tmp_path / f"{name}.npy" for name in VECTORS}
+
+
+def test_blocks_are_the_vectors_in_the_order_of_the_ids(collections, files):
+    blocks = list(gallery(collections).blocks(files))
     assert [start for start, _ in blocks] == [0, 3]
     np.testing.assert_array_equal(np.concatenate([b for _, b in blocks])[:, 0], [0, 2, 4, 6, 8])
 
@@ -69,9 +76,9 @@ def test_equal_scores_are_ordered_by_id_not_by_storage(collections):
     assert gallery(collections).tie_rank.tolist() == [2, 0, 1, 3, 4]
 
 
-def test_merged_items_are_stood_for_by_their_lowest_id(collections):
+def test_merged_items_are_stood_for_by_their_lowest_id(collections, files):
     found = gallery(collections, merge=True)
     assert list(found.ids) == ["a", "b", "n2"]
     assert found.candidate_of.tolist() == [1, 0, 1, 0, 2]
-    blocks = found.blocks(VECTORS)
+    blocks = found.blocks(files)
     np.testing.assert_array_equal(np.concatenate([b for _, b in blocks])[:, 0], [2, 4, 8])
