@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fake_triton import FakeTriton
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -66,3 +68,19 @@ def embedded_triton(
     for server in started:
         if not server.process.stdout.closed:
             server.stop()
+
+
+@pytest.fixture
+def fake_triton() -> Iterator[Callable[..., FakeTriton]]:
+    """Starts servers that misbehave on demand: `fake_triton(models=None, port=0)`."""
+    started: list[FakeTriton] = []
+
+    def start(**options: object) -> FakeTriton:
+        server = FakeTriton(**options)
+        server.start()
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.stop()
