@@ -115,7 +115,6 @@ def test_wrong_answers_are_wrong_in_the_way_that_they_say(client, server):
     [
         (failing("INVALID_ARGUMENT"), "INVALID_ARGUMENT"),
         (queue_full, "UNAVAILABLE"),
-        (dropping, "UNAVAILABLE"),
     ],
 )
 def test_refusals_have_the_status_and_pass(client, server, behaviour, status):
@@ -125,6 +124,16 @@ def test_refusals_have_the_status_and_pass(client, server, behaviour, status):
             ask(client, GREY)
         assert status in str(caught.value.status())
     assert ask(client, GREY).as_numpy("embedding").shape == (3, 12)
+
+
+def test_a_dropped_connection_ends_every_call_on_it_and_only_those(client, server):
+    server.next(dropping)
+    with pytest.raises(InferenceServerException, match="UNAVAILABLE"):
+        ask(client, GREY)
+    fresh = [("grpc.use_local_subchannel_pool", 1)]
+    with triton.InferenceServerClient(server.url, channel_args=fresh) as again:
+        ask(again, GREY)
+    assert server.seen.cancelled == 1
 
 
 async def test_it_sees_that_the_caller_has_gone(server):
