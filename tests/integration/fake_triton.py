@@ -251,6 +251,13 @@ class FakeTriton(GRPCInferenceServiceServicer):
         with self._lock:
             self._next.extend(behaviours * times)
 
+    def wait_idle(self, seconds=5.0):
+        """Until no request is under way: a caller that has gone is noticed a moment later."""
+        deadline = time.monotonic() + seconds
+        while self.seen.running:
+            assert time.monotonic() < deadline, self.seen
+            time.sleep(0.01)
+
     def forget(self):
         with self._lock:
             self._next.clear()
