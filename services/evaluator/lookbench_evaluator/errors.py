@@ -201,6 +201,13 @@ class StoreUnavailable(LookbenchError):
     retryable = True
 
 
+class StoreCorrupted(LookbenchError):
+    """The store is damaged: what it holds cannot be trusted, and repeating does not help."""
+
+    code = "DATA_LOSS"
+    reason = "STORE_CORRUPTED"
+
+
 class ShuttingDown(LookbenchError):
     """The evaluator is stopping; what it was doing goes on after its next start."""
 

@@ -39,6 +39,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     BENCHMARK_IN_USE: _ClassVar[ErrorReason]
     PORT_IN_USE: _ClassVar[ErrorReason]
     SHUTTING_DOWN: _ClassVar[ErrorReason]
+    STORE_CORRUPTED: _ClassVar[ErrorReason]
     EXPORT_REFUSED: _ClassVar[ErrorReason]
     SOURCE_INVALID: _ClassVar[ErrorReason]
     SOURCE_UNREACHABLE: _ClassVar[ErrorReason]
@@ -79,6 +80,7 @@ INFERENCE_FAILED: ErrorReason
 BENCHMARK_IN_USE: ErrorReason
 PORT_IN_USE: ErrorReason
 SHUTTING_DOWN: ErrorReason
+STORE_CORRUPTED: ErrorReason
 EXPORT_REFUSED: ErrorReason
 SOURCE_INVALID: ErrorReason
 SOURCE_UNREACHABLE: ErrorReason
