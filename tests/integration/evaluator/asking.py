@@ -1,5 +1,6 @@
 """Asking the evaluator in tests: small pictures, runs, refusals and health."""
 
+import socket
 import struct
 import zlib
 
@@ -12,6 +13,11 @@ from grpc_status import rpc_status
 from lookbench.v1 import run_pb2
 
 MODEL = "efficientnet-lite0"
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
 
 
 def png(shade):

@@ -1,7 +1,6 @@
 """A whole stack: both models exported, a real Triton, a real evaluator process."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from asking import MODEL, make_folder
+from asking import MODEL, free_port, make_folder
 from lookbench.v1 import benchmark_pb2, run_pb2
 from lookbench.v1 import evaluation_service_pb2 as api
 from lookbench.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
@@ -23,11 +22,6 @@ FASHION_MNIST = [
     Path("/usr/share/datasets/fashion-mnist"),
     ROOT / ".lookbench/data/fashion-mnist",
 ]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 @dataclass
