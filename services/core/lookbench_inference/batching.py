@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +11,25 @@ import numpy.typing as npt
 from lookbench_inference.errors import InferenceFailed
 
 Job = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What one model is given at once, by all runs together.
+
+    room: held by a request from before it is prepared until it is answered, so
+        that prepared tensors do not pile up in memory before a slow server.
+    slots: held while the server is asked. There is more room than slots: what
+        is prepared waits for the server, and the server waits for nothing.
+    """
+
+    room: asyncio.Semaphore
+    slots: asyncio.Semaphore
+
+    @classmethod
+    def of(cls, in_flight: int, ahead: int) -> Self:
+        """`in_flight` requests under way, `ahead` more prepared or being prepared."""
+        return cls(asyncio.Semaphore(in_flight + ahead), asyncio.Semaphore(in_flight))
 
 
 def split(count: int, item_bytes: int, max_items: int, max_bytes: int) -> Iterator[slice]:

@@ -21,12 +21,15 @@ _SIXTEEN_BIT_MODES = frozenset({"I", "I;16", "I;16L", "I;16B", "I;16N"})
 def to_rgb(image: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
     """The loaded `image` in mode RGB, and PROFILE_UNREADABLE if its profile was not used.
 
+    `image` itself where it is that already: copying a photograph takes as long as
+    decoding it.
+
     Raises ValueError for pixels without a defined range (float, 32-bit integers).
     """
     image = _eight_bits(image)
     alpha = image.convert("RGBA").getchannel("A") if image.has_transparency_data else None
     opaque, warnings = _managed(_without_alpha(image), image.info.get("icc_profile"))
-    rgb = opaque.convert("RGB")
+    rgb = opaque if opaque.mode == "RGB" else opaque.convert("RGB")
     if alpha is not None:
         rgb = Image.composite(rgb, Image.new("RGB", rgb.size, _WHITE), alpha)
     return rgb, warnings
@@ -56,11 +59,9 @@ def _without_alpha(image: Image.Image) -> Image.Image:
         return image.convert("LA").convert("L") if image.mode == "La" else image.convert("L")
     if image.mode == "CMYK":
         return image
-    return (
-        image.convert("RGBA").convert("RGB")
-        if image.has_transparency_data
-        else image.convert("RGB")
-    )
+    if image.has_transparency_data:
+        return image.convert("RGBA").convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _managed(image: Image.Image, profile: bytes | None) -> tuple[Image.Image, tuple[str, ...]]:

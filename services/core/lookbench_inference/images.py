@@ -8,6 +8,7 @@ Normalisation is part of the graph and never happens here.
 
 import io
 import warnings as python_warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,7 +97,7 @@ def decode(content: bytes, *, max_pixels: int = MAX_PIXELS) -> Decoded:
 def preprocess(
     image: Image.Image, resize: Resize, height: int, width: int, *, max_pixels: int = MAX_PIXELS
 ) -> npt.NDArray[np.uint8]:
-    """uint8 [height, width, 3] of an RGB image.
+    """uint8 [height, width, 3] of an RGB image, not to be written to.
 
     Pillow's filters, antialiased when reducing. `shortest_edge_crop` follows the
     image processors of transformers: the long side is cut to an integer, the
@@ -107,13 +108,13 @@ def preprocess(
     """
     resample = _FILTERS[resize.filter]
     if resize.shortest_edge is None:
-        return np.array(image.resize((width, height), resample))
+        return np.asarray(image.resize((width, height), resample))
     size = _shortest_edge_size(image.size, resize.shortest_edge)
     _check_size(size, max_pixels)
     resized = image.resize(size, resample)
     left = (resized.width - width) // 2
     top = (resized.height - height) // 2
-    return np.array(resized.crop((left, top, left + width, top + height)))
+    return np.asarray(resized.crop((left, top, left + width, top + height)))
 
 
 def prepare(
@@ -144,6 +145,31 @@ def prepare(
     return Prepared(pixels, decoded.warnings)
 
 
+def prepare_batch(
+    ids: Sequence[str],
+    contents: Sequence[bytes],
+    image_input: ImageInput,
+    preset: str | None = None,
+    *,
+    max_pixels: int = MAX_PIXELS,
+    stopped: Callable[[], bool] = bool,
+) -> npt.NDArray[np.uint8]:
+    """uint8 [B, H, W, 3], row i of the item `ids[i]`.
+
+    `stopped` is asked before each image; once it is true the rest is left
+    undefined, for a caller that has gone. Raises as `prepare`, naming the item.
+    """
+    batch = np.empty((len(ids), image_input.height, image_input.width, 3), dtype=np.uint8)
+    for row, (item, content) in enumerate(zip(ids, contents, strict=True)):
+        if stopped():
+            break
+        try:
+            batch[row] = prepare(content, image_input, preset, max_pixels=max_pixels).pixels
+        except ItemUnreadable as error:
+            raise ItemUnreadable(error.row_reason, f"item {item}: {error.message}") from error
+    return batch
+
+
 def _decoded(image: Image.Image) -> Decoded:
     image.load()
     exif = image.info.get("exif", b"")
@@ -157,7 +183,7 @@ def _decoded(image: Image.Image) -> Decoded:
 
 
 def _several_frames(image: Image.Image) -> bool:
-    """Whether frames follow the first. Seeks, so ask last."""
+    """Whether frames follow the first. Seeks in a GIF, whose first frame is converted by then."""
     try:
         return bool(getattr(image, "is_animated", False))
     except Exception:

@@ -63,7 +63,14 @@ class Tokenizer:
         self._input = text_input
         self._tokenizer = _load(folder / text_input.tokenizer_file, text_input)
 
-    def encode(self, texts: Sequence[str], role: str, instruction: str | None = None) -> Encoded:
+    def encode(
+        self,
+        texts: Sequence[str],
+        role: str,
+        instruction: str | None = None,
+        *,
+        ids: Sequence[str] | None = None,
+    ) -> Encoded:
         """Token ids of `texts` in the role's template, at most `max_tokens` each.
 
         What is cut is the text's end: special tokens, an end token above all,
@@ -71,16 +78,21 @@ class Tokenizer:
 
         Raises ModelContractMismatch for a role that the model lacks or an
         instruction that the role does not take; ItemUnreadable (TEXT_UNREADABLE,
-        TEXT_EMPTY) naming the position of the text.
+        TEXT_EMPTY) naming the text by `ids`, or by its position without them.
         """
         template = self._template(role, instruction)
         given = self._input.default_instruction if instruction is None else instruction
         filled = [fill(template, text, given) for text in texts]
-        _check_encodable(filled)
+        names = (
+            [f"text {n}" for n in range(len(texts))]
+            if ids is None
+            else [f"item {item}" for item in ids]
+        )
+        _check_encodable(filled, names)
         encodings = self._tokenizer.encode_batch(filled)
-        ids = tuple(tuple(encoding.ids) for encoding in encodings)
-        _check_not_empty(ids)
-        return Encoded(ids, tuple(bool(encoding.overflowing) for encoding in encodings))
+        tokens = tuple(tuple(encoding.ids) for encoding in encodings)
+        _check_not_empty(tokens, names)
+        return Encoded(tokens, tuple(bool(encoding.overflowing) for encoding in encodings))
 
     def pad(self, batch: Sequence[Sequence[int]]) -> Padded:
         """Token ids and mask of `batch`, int64 [B, T].
@@ -165,17 +177,17 @@ def _check_agreement(path: Path, tokenizer: FileTokenizer, text_input: TextInput
             raise ModelContractMismatch(f"the template of role {role!r} lacks {{text}}", role=role)
 
 
-def _check_encodable(texts: Sequence[str]) -> None:
-    for index, text in enumerate(texts):
+def _check_encodable(texts: Sequence[str], names: Sequence[str]) -> None:
+    for name, text in zip(names, texts, strict=True):
         try:
             text.encode()
         except UnicodeEncodeError:
             raise ItemUnreadable(
-                TEXT_UNREADABLE, f"text {index} holds half of a surrogate pair"
+                TEXT_UNREADABLE, f"{name} holds half of a surrogate pair"
             ) from None
 
 
-def _check_not_empty(ids: Sequence[Sequence[int]]) -> None:
-    for index, tokens in enumerate(ids):
+def _check_not_empty(ids: Sequence[Sequence[int]], names: Sequence[str]) -> None:
+    for name, tokens in zip(names, ids, strict=True):
         if not tokens:
-            raise ItemUnreadable(TEXT_EMPTY, f"text {index} has no tokens")
+            raise ItemUnreadable(TEXT_EMPTY, f"{name} has no tokens")

@@ -14,6 +14,7 @@ from lookbench_core.manifest import ModelManifest, read_manifest
 from lookbench_core.tensors import CONFIG_FILE
 from lookbench_evaluator.errors import ModelNotFound
 from lookbench_evaluator.runs.model import Encoder, PinnedModel
+from lookbench_inference.batching import Admission
 from lookbench_inference.contract import check_contract
 from lookbench_inference.embedders import FanOut, Served, open_embedder
 from lookbench_inference.errors import ModelContractMismatch, ModelNotReady, TritonUnavailable
@@ -43,7 +44,7 @@ class ModelCatalog:
     ) -> None:
         self._repository, self._triton = repository, triton
         self._fan_out, self._workers = fan_out, workers
-        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._admission: dict[str, Admission] = {}
 
     async def all(self) -> list[ModelInfo]:
         """All models of the folder and of Triton, by name. Never fails for an absent Triton."""
@@ -117,8 +118,10 @@ class ModelCatalog:
         Raises as `require`.
         """
         manifest = await self.require(encoder.model)
-        slots = self._slots.setdefault(encoder.model, asyncio.Semaphore(self._fan_out.in_flight))
-        served = Served(self._triton, manifest, self._fan_out, self._workers, slots, deadline)
+        admission = self._admission.setdefault(
+            encoder.model, Admission.of(self._fan_out.in_flight, self._fan_out.ahead)
+        )
+        served = Served(self._triton, manifest, self._fan_out, self._workers, admission, deadline)
         folder = self._folder(encoder.model)
         return await asyncio.to_thread(open_embedder, served, _options(encoder), folder)
 
