@@ -43,7 +43,7 @@ async def serve(settings: Settings) -> None:
 async def running(settings: Settings) -> AsyncIterator[RunService]:
     """A started evaluator; leaving the context stops it.
 
-    Raises StoreUnavailable, PortInUse.
+    Raises StoreUnavailable, StoreCorrupted, PortInUse.
     """
     database = await asyncio.to_thread(Database, settings.store_dir)
     triton = TritonClient(settings.triton_url)
@@ -93,12 +93,10 @@ async def _serving(
     store = RunStore(database, watcher.notify, limit)
     files = RunFiles(settings.store_dir / "runs")
     fan_out = FanOut(
-        in_flight=settings.in_flight,
-        # One for each request that may end together, one for each worker's hands.
-        ahead=settings.in_flight + settings.workers,
-        request_bytes=settings.request_bytes,
-        request_timeout_s=settings.request_timeout_s,
-        max_pixels=settings.max_pixels,
+        settings.in_flight,
+        settings.request_bytes,
+        settings.request_timeout_s,
+        settings.max_pixels,
     )
     models = ModelCatalog(settings.model_repository, triton, fan_out, pools.prepare)
     benchmarks = BenchmarkCatalog(database, settings, store.uses_benchmark, pools.imports)
@@ -119,7 +117,8 @@ async def _serving(
         store, files, executor.execute, settings.concurrent_runs, settings.run_timeout_s
     )
     runs = RunService(store, queue, watcher, benchmarks, models, files, executor.check_versions)
-    server = await start_server(settings, Servicer(runs, benchmarks, models), models)
+    servicer = Servicer(runs, benchmarks, models)
+    server = await start_server(settings, servicer, models, database.check_in_place)
     try:
         await queue.start()
         _announce(settings)

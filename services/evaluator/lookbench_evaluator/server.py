@@ -1,6 +1,7 @@
 """The gRPC server: interceptors, health, reflection, ports, shutdown."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import grpc
@@ -14,7 +15,7 @@ from lookbench.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServic
 from lookbench_evaluator.completion_interceptor import CompletionInterceptor
 from lookbench_evaluator.error_interceptor import ErrorInterceptor
 from lookbench_evaluator.errors import PortInUse
-from lookbench_evaluator.health import mark_ready, watch_triton
+from lookbench_evaluator.health import mark_ready, watch_store, watch_triton
 from lookbench_evaluator.models import ModelCatalog
 from lookbench_evaluator.servicer import Servicer
 from lookbench_evaluator.settings import Settings
@@ -39,7 +40,7 @@ class Server:
     api: grpc.aio.Server
     probes: grpc.aio.Server | None
     health: health.HealthServicer
-    watching: asyncio.Task[None]
+    watching: asyncio.Future[tuple[None, None]]
 
     async def announce_stop(self) -> None:
         """Turns every health name NOT_SERVING."""
@@ -54,8 +55,13 @@ class Server:
             await self.probes.stop(0)
 
 
-async def start_server(settings: Settings, servicer: Servicer, models: ModelCatalog) -> Server:
-    """Listens and serves. Raises PortInUse naming the port."""
+async def start_server(
+    settings: Settings, servicer: Servicer, models: ModelCatalog, check_store: Callable[[], None]
+) -> Server:
+    """Listens and serves. Raises PortInUse naming the port.
+
+    `check_store` raises StoreUnavailable once the store is gone.
+    """
     checks = health.HealthServicer()
     api = grpc.aio.server(
         interceptors=[ErrorInterceptor(), CompletionInterceptor()], options=OPTIONS
@@ -71,7 +77,7 @@ async def start_server(settings: Settings, servicer: Servicer, models: ModelCata
     await api.start()
     if probes is not None:
         await probes.start()
-    watching = asyncio.create_task(watch_triton(checks, models))
+    watching = asyncio.gather(watch_triton(checks, models), watch_store(checks, names, check_store))
     return Server(api, probes, checks, watching)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lookbench_evaluator.errors import StoreUnavailable
 from lookbench_evaluator.runs.migrations import MIGRATIONS, migrate, schema_version
+from lookbench_evaluator.runs.store_faults import check_pages, damaged, folder_fault, sqlite_fault
 
 DATABASE_NAME = "runs.sqlite3"
 LOCK_NAME = "lock"
@@ -18,8 +19,10 @@ LOCK_NAME = "lock"
 class Database:
     """A connection in WAL mode behind a lock.
 
-    Raises StoreUnavailable for whatever SQLite or the file system refuses:
-    a full disk, a read-only folder, a damaged file, a newer schema.
+    Raises StoreUnavailable for what may pass or be put right while it is open: a full
+    disk, a read-only or removed folder, another owner; also for a newer schema. Raises
+    StoreCorrupted for a damaged file: at once when the last owner did not close it,
+    else when the damage is met.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -28,22 +31,44 @@ class Database:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._owner = _own(folder)
+            self._db = self._open_owned()
         except OSError as error:
-            raise StoreUnavailable(
-                f"cannot use {folder}: {error.strerror}; set store_dir to a writable folder",
-                path=folder,
-            ) from error
-        self._db = self._open()
+            raise folder_fault(folder, error) from error
+        self._identity = _identity(self.path)
+
+    def _open_owned(self) -> sqlite3.Connection:
+        try:
+            return self._open()
+        except BaseException:
+            os.close(self._owner)
+            raise
 
     def _open(self) -> sqlite3.Connection:
+        self._refuse_emptied()
+        # A clean close removes the file of what is not yet in the database.
+        was_left_open = self.path.with_name(f"{DATABASE_NAME}-wal").exists()
         with self._translated():
             db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("PRAGMA foreign_keys = ON")
-            self._refuse_newer(db)
-            migrate(db)
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = NORMAL")
+                db.execute("PRAGMA foreign_keys = ON")
+                if was_left_open:
+                    check_pages(db, self.path)
+                self._refuse_newer(db)
+                migrate(db)
+            except BaseException:
+                db.close()
+                raise
             return db
+
+    def _refuse_emptied(self) -> None:
+        """SQLite takes a file of no bytes for a new database: all that was stored would go."""
+        if not self.path.exists() or self.path.stat().st_size:
+            return
+        others = [p for p in self.path.parent.iterdir() if p.is_dir() and any(p.iterdir())]
+        if others:
+            raise damaged(self.path, f"it holds nothing, although {others[0]} does")
 
     def _refuse_newer(self, db: sqlite3.Connection) -> None:
         found = schema_version(db)
@@ -64,6 +89,7 @@ class Database:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The connection inside a transaction: all of it is stored, or nothing."""
         with self._guard, self._translated():
+            self.check_in_place()
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -73,22 +99,42 @@ class Database:
                     self._db.execute("ROLLBACK")
                 raise
 
+    def check_in_place(self) -> None:
+        """Raises StoreUnavailable when the file is not the one that is open.
+
+        A removed file stays usable to those who have it open, and what they write is
+        lost when they close it.
+        """
+        if _identity(self.path) != self._identity:
+            raise StoreUnavailable(
+                f"{self.path} was removed or replaced while the evaluator uses it; put it back, "
+                "or restart the evaluator to begin with what is there now",
+                path=self.path,
+            )
+
     def close(self) -> None:
         """Closes the connection and lets another evaluator have the folder."""
         with self._guard:
-            self._db.close()
-            os.close(self._owner)
+            try:
+                self._db.close()
+            finally:
+                os.close(self._owner)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreUnavailable(
-                f"{self.path}: {error}; free space, or restore the file from a copy",
-                path=self.path,
-                detail=error,
-            ) from error
+            raise sqlite_fault(self.path, error) from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file a path names; None when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _own(folder: Path) -> int:

@@ -230,12 +230,6 @@ def test_a_second_evaluator_on_the_folder_is_refused(database, tmp_path):
         Database(tmp_path)
 
 
-def test_a_damaged_file_is_named(tmp_path):
-    (tmp_path / "runs.sqlite3").write_bytes(b"not a database, but long enough" * 100)
-    with pytest.raises(StoreUnavailable, match=r"runs\.sqlite3"):
-        Database(tmp_path)
-
-
 def test_a_schema_of_the_future_is_refused(tmp_path):
     Database(tmp_path).close()
     db = sqlite3.connect(tmp_path / "runs.sqlite3")
