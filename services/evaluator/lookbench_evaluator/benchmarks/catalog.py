@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from enum import StrEnum
 
 import structlog
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lookbench_core.benchmark import BenchmarkManifest
 from lookbench_core.ids import is_resource_id
@@ -27,14 +27,18 @@ from lookbench_evaluator.errors import (
     BenchmarkNotReady,
     ImportInterrupted,
     InvalidField,
+    StoreCorrupted,
+    StoreUnavailable,
 )
 from lookbench_evaluator.failures import failure_of
 from lookbench_evaluator.runs.database import Database
 from lookbench_evaluator.runs.model import Failure
+from lookbench_evaluator.runs.store_faults import damaged
 from lookbench_evaluator.settings import Settings
 
 log = structlog.get_logger()
 PROGRESS_ROWS = 500
+STORE_RETRY_S = 1.0
 
 
 class ImportState(StrEnum):
@@ -111,7 +115,7 @@ class BenchmarkCatalog:
         """All records, by id."""
         with self._database.reading() as db:
             rows = db.execute("SELECT record FROM benchmarks ORDER BY id").fetchall()
-        return [BenchmarkRecord.model_validate_json(text) for (text,) in rows]
+        return [self._parsed(text) for (text,) in rows]
 
     def get(self, benchmark_id: str) -> BenchmarkRecord:
         """Raises BenchmarkNotFound."""
@@ -206,9 +210,22 @@ class BenchmarkCatalog:
             return
         except Exception as error:
             log.error("import failed", benchmark=record.id, exc_info=error)
-            await asyncio.to_thread(self._give_up, record, error)
+            await self._keep_failure(record, error)
         else:
             log.info("imported", benchmark=record.id)
+
+    async def _keep_failure(self, record: BenchmarkRecord, error: Exception) -> None:
+        """Stores why an import failed, however long the store is away: the disk may be full."""
+        while not self._stopping:
+            try:
+                await asyncio.to_thread(self._give_up, record, error)
+                return
+            except StoreUnavailable as away:
+                log.error("the store is away, the end of the import waits", error=away.message)
+                await asyncio.sleep(STORE_RETRY_S)
+            except StoreCorrupted as damage:
+                log.error("the end of an import cannot be stored", error=damage.message)
+                return
 
     def _run_import(self, record: BenchmarkRecord, source: Source) -> None:
         told = 0
@@ -247,6 +264,7 @@ class BenchmarkCatalog:
     def _give_up(self, record: BenchmarkRecord, error: Exception) -> None:
         """The benchmark that was to be replaced stays; without one the failure is kept."""
         failure = failure_of(error)
+        shutil.rmtree(self._root / record.folder, ignore_errors=True)
         if record.previous is not None:
             self._put(record.previous.having(failure=failure))
         else:
@@ -257,7 +275,15 @@ class BenchmarkCatalog:
             row: sqlite3.Row | None = db.execute(
                 "SELECT record FROM benchmarks WHERE id = ?", (benchmark_id,)
             ).fetchone()
-        return None if row is None else BenchmarkRecord.model_validate_json(row[0])
+        return None if row is None else self._parsed(row[0])
+
+    def _parsed(self, text: str) -> BenchmarkRecord:
+        try:
+            return BenchmarkRecord.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]["msg"]
+            problem = f"it holds a benchmark that cannot be read ({first}): {text[:80]}"
+            raise damaged(self._database.path, problem) from error
 
     def _put(self, record: BenchmarkRecord) -> None:
         with self._database.writing() as db:

@@ -20,10 +20,8 @@ def fill(folder, runs=3, results=200):
     database = Database(folder)
     for run in range(runs):
         with database.writing() as db:
-            db.execute(
-                "INSERT INTO runs (id, state, benchmark, record) VALUES (?, 'SUCCEEDED', 'b', '{}')",
-                (f"r{run}",),
-            )
+            values = (f"r{run}", "SUCCEEDED", "b", "{}")
+            db.execute("INSERT INTO runs (id, state, benchmark, record) VALUES (?,?,?,?)", values)
             rows = [(f"r{run}", n, "all", "x" * 300) for n in range(results)]
             db.executemany("INSERT INTO query_results VALUES (?, ?, ?, ?)", rows)
     with database.reading() as db:
