@@ -11,6 +11,7 @@ import grpc
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
+from lbclient.caller import metadata, this_caller
 from lbclient.channel import DEFAULT_TARGET, MAX_MESSAGE_BYTES, RetryPolicy, open_channel
 from lbclient.errors import LookbenchClientError, error_from_status, translated
 from lbclient.names import benchmark_name, model_name, run_name
@@ -34,7 +35,8 @@ class Client:
 
     timeout: seconds per call; None waits for ever. Watching has no deadline.
     retry: for calls that may be repeated: reads, and CreateRun by its request
-    id. max_message_bytes: limit per message in both directions.
+    id. max_message_bytes: limit per message in both directions. caller: who asks;
+    callers take turns in the queue; user@host when None.
 
     Names are accepted in full (`runs/nightly`) and short (`nightly`). Every
     method raises a LookbenchClientError when it fails. The channel is opened by
@@ -50,8 +52,10 @@ class Client:
         retry: RetryPolicy = RetryPolicy(),  # noqa: B008 - frozen
         watch: WatchPolicy = WatchPolicy(),  # noqa: B008 - frozen
         max_message_bytes: int = MAX_MESSAGE_BYTES,
+        caller: str | None = None,
     ) -> None:
         self.target = target
+        self._metadata = metadata(this_caller() if caller is None else caller)
         self._timeout = timeout
         self._retry = retry
         self._watch = watch
@@ -270,7 +274,8 @@ class Client:
             try:
                 with translated(self.target):
                     call = getattr(self._stub, method)
-                    return cast(Answer, await call(request, timeout=self._timeout))
+                    sent = call(request, timeout=self._timeout, metadata=self._metadata)
+                    return cast(Answer, await sent)
             except LookbenchClientError as error:
                 last = attempt >= self._retry.attempts
                 if last or not repeat or error.code != "UNAVAILABLE":

@@ -34,6 +34,7 @@ class SyncClient:
         retry: RetryPolicy = RetryPolicy(),  # noqa: B008 - frozen
         watch: WatchPolicy = WatchPolicy(),  # noqa: B008 - frozen
         max_message_bytes: int = MAX_MESSAGE_BYTES,
+        caller: str | None = None,
     ) -> None:
         self._client = Client(
             target,
@@ -41,6 +42,7 @@ class SyncClient:
             retry=retry,
             watch=watch,
             max_message_bytes=max_message_bytes,
+            caller=caller,
         )
         self._runner = asyncio.Runner()
         self._iterated: list[AsyncIterator[Any]] = []
