@@ -47,6 +47,14 @@ class InferenceFailed(LookbenchError):
     reason = "INFERENCE_FAILED"
 
 
+class CacheUnavailable(LookbenchError):
+    """The embedding cache cannot be looked at or pruned; runs go on without it."""
+
+    code = "UNAVAILABLE"
+    reason = "STORE_UNAVAILABLE"
+    retryable = True
+
+
 class ItemUnreadable(LookbenchError):
     """One image or text that cannot be used. `reason` of the row is `row_reason`."""
 
