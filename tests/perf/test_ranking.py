@@ -1,38 +1,19 @@
 """Ranking with all metrics: 1,011 x 62,226 x 768 against look-bench 0.4.0 and faiss."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from measured import measure, show
 
 pytestmark = [pytest.mark.perf, pytest.mark.timeout(1800)]
 
-SCRIPT = Path(__file__).parent / "measure_ranking.py"
+SCRIPT = "measure_ranking.py"
 LEAST_SPEEDUP = 150
 MOST_OF_FAISS = 2.0
 MOST_MEMORY_MB = 1500
 
 
-def measure(what: str, folder: Path) -> dict:
-    """Runs the measurement in a process of its own, all sides on the same threads."""
-    threads = str(len(os.sched_getaffinity(0)))
-    env = os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
-    out = folder / f"{what}.json"
-    command = [sys.executable, str(SCRIPT), what, str(out)]
-    done = subprocess.run(command, env=env, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(out.read_text())
-
-
-def show(*lines: str) -> None:
-    sys.stdout.write("\n" + "\n".join(lines) + "\n")
-
-
 def test_speed(tmp_path):
-    result = measure("speed", tmp_path)
+    out = tmp_path / "speed.json"
+    result = measure(SCRIPT, "speed", out, out=out)
     rows = [
         f"  {name:10} {result['seconds'][name]:9.3f} s   ({low:.3f} to {high:.3f})"
         for name, (low, high) in result["spread"].items()
@@ -51,7 +32,8 @@ def test_speed(tmp_path):
 
 
 def test_memory(tmp_path):
-    result = measure("memory", tmp_path)
+    out = tmp_path / "memory.json"
+    result = measure(SCRIPT, "memory", out, out=out)
     show(
         "ranking and metrics, resident memory of the process",
         f"  before, inputs included {result['inputs_mb']:.0f} MB",
