@@ -20,11 +20,10 @@ from lookbench_inference.cache_eviction import (
     steps_to_give_back,
     store,
 )
-from lookbench_inference.cache_faults import Fault, Faults, kind_and_advice
+from lookbench_inference.cache_faults import FAULTS, Fault, Faults, kind_and_advice
 from lookbench_inference.cache_file import (
     FILE_NAME,
     CacheFile,
-    NotACache,
     file_bytes,
     transaction,
 )
@@ -33,7 +32,6 @@ from lookbench_inference.cache_lookup import Hits, LookUp
 from lookbench_inference.errors import CacheUnavailable
 from lookbench_inference.space import VectorSpace
 
-_FAULTS = (sqlite3.Error, OSError, NotACache)
 T = TypeVar("T")
 __all__ = ["CacheSummary", "EmbeddingCache", "Hits", "Pruned", "Use"]
 
@@ -160,7 +158,7 @@ class EmbeddingCache:
                 return None
             try:
                 return step(self._file.connection())
-            except _FAULTS as error:
+            except FAULTS as error:
                 self._recover(work, error)
         return None
 
@@ -183,10 +181,10 @@ class EmbeddingCache:
         with transaction(db):
             row_of = dict(zip(contents, range(len(contents)), strict=True))
             for place in blocks.places(db, blocks.space_id(db, space) or 0, list(row_of)):
-                del row_of[place.content]
+                row_of.pop(place.content, None)
             if row_of:
                 new = frames[list(row_of.values())]
-                store(db, space, new, self._file.target_bytes, self._now())
+                store(db, space, new, self._file.room_bytes(db), self._now())
         if file_bytes(db) > self._file.target_bytes:  # the limit was lowered
             give_back_some(db)
         self._file.flush_long_log()
@@ -199,7 +197,7 @@ class EmbeddingCache:
                 raise CacheUnavailable(f"{self.path}: the evaluator is stopping", path=self.path)
             try:
                 return step(self._file.connection())
-            except _FAULTS as error:
+            except FAULTS as error:
                 kind, advice = kind_and_advice(error)
                 if kind == "damaged":
                     self._recover("asking", error)

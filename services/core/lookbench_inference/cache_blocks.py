@@ -83,6 +83,7 @@ def add_space(db: sqlite3.Connection, space: VectorSpace) -> int:
 
 def places(db: sqlite3.Connection, space: int, contents: Sequence[bytes]) -> list[Place]:
     """Where those of `contents` lie that are stored, block by block."""
+    asked = set(contents)
     found: list[Place] = []
     for start in range(0, len(contents), _ASKED_AT_ONCE):
         part = contents[start : start + _ASKED_AT_ONCE]
@@ -92,8 +93,12 @@ def places(db: sqlite3.Connection, space: int, contents: Sequence[bytes]) -> lis
             f"WHERE space = ? AND content IN ({marks})",
             (space, *part),
         )
-        # SQLite does not hold damaged columns to their type.
-        found.extend(Place(*row) for row in rows if {type(row[1]), type(row[2])} == {int})
+        # A damaged index answers with other contents, and with columns of another type.
+        found += [
+            Place(content, block, at)
+            for content, block, at in rows
+            if content in asked and type(block) is type(at) is int
+        ]
     return sorted(found, key=lambda place: (place.block, place.position))
 
 

@@ -3,7 +3,9 @@
 import sqlite3
 import time
 from dataclasses import dataclass, field
+from json import JSONDecodeError
 from pathlib import Path
+from typing import get_args
 
 import structlog
 
@@ -25,7 +27,9 @@ _KINDS = {
 _OTHERWISE = ("failing", "look at the disk, or set cache_dir to another folder")
 
 log = structlog.get_logger()
-Fault = sqlite3.Error | OSError | NotACache
+# Text that is not UTF-8 or not JSON comes from damaged pages.
+Fault = sqlite3.Error | OSError | NotACache | UnicodeDecodeError | JSONDecodeError
+FAULTS = get_args(Fault)
 
 
 def kind_and_advice(error: Fault) -> tuple[str, str]:
@@ -34,6 +38,8 @@ def kind_and_advice(error: Fault) -> tuple[str, str]:
         return "foreign", "move the file away, or set cache_dir to another folder"
     if isinstance(error, BlockingIOError):
         return _KINDS[sqlite3.SQLITE_BUSY]
+    if isinstance(error, ValueError):
+        return _KINDS[sqlite3.SQLITE_CORRUPT]
     if isinstance(error, OSError):
         return "unusable", _ELSEWHERE
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ _OWN_MEMORY_KIB = 16 << 10
 _MOST_LOG_BYTES = 8 << 20
 _LEAST_LOG_BYTES = 256 << 10
 _PATIENCE_MS = 200
+_MOST_KEPT_FREE_BYTES = 1 << 30
 
 
 class NotACache(Exception):
@@ -100,6 +102,15 @@ class CacheFile:
     def size(self) -> int:
         """Bytes on disk: the file and its write-ahead log."""
         return sum(map(_size, (self.path, _beside(self.path, "-wal"))))
+
+    def room_bytes(self, db: sqlite3.Connection) -> int:
+        """How large the file may be now: the limit, and never the last of the disk's space.
+
+        Others, such as the store of the runs, need the disk more.
+        """
+        disk = shutil.disk_usage(self.path.parent)
+        spare = disk.free - min(disk.total // 20, _MOST_KEPT_FREE_BYTES)
+        return min(self.target_bytes, file_bytes(db) + max(spare, 0))
 
     def flush_long_log(self) -> None:
         """Empties the write-ahead log where steady readers kept it from starting over."""

@@ -6,6 +6,7 @@ index that points at somebody else's is ever taken for the right one.
 
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ _SUM_BYTES = 4
 Frames = npt.NDArray[np.void]
 
 
+@lru_cache
 def frame_type(dimension: int) -> np.dtype[Any]:
     """One entry: checksum, whether the text was cut, content digest, vector."""
     return np.dtype(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from lookbench_inference import cache_blocks as blocks
 from lookbench_inference.cache_blocks import Place
 from lookbench_inference.cache_file import transaction
-from lookbench_inference.cache_frames import intact
+from lookbench_inference.cache_frames import Frames, intact
 from lookbench_inference.space import VectorSpace
 
 
@@ -56,24 +56,31 @@ class LookUp:
 
     def read(self, db: sqlite3.Connection) -> None:
         """Fills in what is stored, as of one moment."""
+        frames: list[Frames] = []
+        stored: list[Place] = []
         with transaction(db, "DEFERRED"):
             self._number = blocks.space_id(db, self.space) or 0
             places = blocks.places(db, self._number, self.contents)
-            for block, stored in groupby(places, key=attrgetter("block")):
-                self._read_block(db, block, list(stored))
+            for block, group in groupby(places, key=attrgetter("block")):
+                here = list(group)
+                part = blocks.frames_at(db, self.space, block, [at.position for at in here])
+                if len(part):
+                    frames.append(part)
+                    stored += here
+                else:
+                    self.damaged += here
+        if stored:
+            self._take(np.concatenate(frames), stored)
 
-    def _read_block(self, db: sqlite3.Connection, block: int, stored: list[Place]) -> None:
-        frames = blocks.frames_at(db, self.space, block, [place.position for place in stored])
-        if not len(frames):
-            self.damaged += stored
-            return
+    def _take(self, frames: Frames, stored: list[Place]) -> None:
         right = intact(self.space, frames, [place.content for place in stored])
         rows = np.array([self._row_of[place.content] for place in stored])[right]
         self.hits.found[rows] = True
         self.hits.vectors[rows] = frames["vector"][right]
         self.hits.truncated[rows] = frames["truncated"][right]
-        self._used.append(block)
-        self.damaged += [place for place, fine in zip(stored, right, strict=True) if not fine]
+        checked = list(zip(stored, right, strict=True))
+        self._used = list(dict.fromkeys(place.block for place, fine in checked if fine))
+        self.damaged += [place for place, fine in checked if not fine]
 
     @property
     def is_worth_noting(self) -> bool:

@@ -101,7 +101,7 @@ async def _serving(
     models = ModelCatalog(settings.model_repository, triton, fan_out, pools.prepare)
     benchmarks = BenchmarkCatalog(database, settings, store.uses_benchmark, pools.imports)
     await asyncio.to_thread(benchmarks.recover)
-    cache = EmbeddingCache(settings.store_dir / "cache", 0)
+    cache = EmbeddingCache(settings.cache_folder, settings.cache_bytes)
     executor = RunExecutor(
         store,
         ShardLedger(database),
@@ -129,6 +129,7 @@ async def _serving(
         await server.stop(settings.drain_s)
         await queue.stop()
         await benchmarks.stop()
+        await asyncio.to_thread(cache.close)
 
 
 def _announce(settings: Settings) -> None:

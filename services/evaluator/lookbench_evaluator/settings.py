@@ -54,6 +54,13 @@ class Settings(BaseSettings):
         default_factory=lambda: home() / "evaluator",
         description="folder of runs, results and benchmarks [default: HOME/evaluator]",
     )
+    cache_dir: Path | None = Field(
+        None,
+        description="folder of embeddings kept for later runs [default: STORE_DIR/cache]",
+    )
+    cache_bytes: int = Field(
+        20 << 30, ge=0, description="most bytes of embeddings kept for later runs; 0 keeps none"
+    )
     concurrent_runs: int = Field(2, ge=1, description="runs executed at once")
     queue_limit: int = Field(1000, ge=1, description="runs that may wait")
     caller_queue_limit: int = Field(500, ge=1, description="runs of one caller that may wait")
@@ -71,6 +78,11 @@ class Settings(BaseSettings):
     drain_s: float = Field(10.0, ge=0, description="seconds that calls may finish at shutdown")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="log level")
     log_style: Literal["json", "text"] = Field("json", description="form of log lines")
+
+    @property
+    def cache_folder(self) -> Path:
+        """Where embeddings are kept: beside the store unless chosen, so it is writable as well."""
+        return self.cache_dir or self.store_dir / "cache"
 
     @field_validator("data_roots", mode="before")
     @classmethod
