@@ -117,7 +117,7 @@ async def _serving(
         store, files, executor.execute, settings.concurrent_runs, settings.run_timeout_s
     )
     runs = RunService(store, queue, watcher, benchmarks, models, files, executor.check_versions)
-    servicer = Servicer(runs, benchmarks, models)
+    servicer = Servicer(runs, benchmarks, models, cache)
     server = await start_server(settings, servicer, models, database.check_in_place)
     try:
         await queue.start()

@@ -3,14 +3,15 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 from google.protobuf import empty_pb2
 from google.protobuf.message import Message
 
-from lookbench.v1 import benchmark_pb2, evaluation_service_pb2, model_pb2, run_pb2
+from lookbench.v1 import benchmark_pb2, cache_pb2, evaluation_service_pb2, model_pb2, run_pb2
 from lookbench.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
-from lookbench_evaluator import convert
+from lookbench_evaluator import convert, convert_cache
 from lookbench_evaluator.benchmarks.catalog import BenchmarkCatalog
 from lookbench_evaluator.callers import caller_of
 from lookbench_evaluator.convert import resource_id
@@ -18,6 +19,7 @@ from lookbench_evaluator.models import ModelCatalog
 from lookbench_evaluator.paging import page_position, page_size, page_token
 from lookbench_evaluator.runs.service import RunService
 from lookbench_evaluator.runs.store import RunFilter
+from lookbench_inference.cache import EmbeddingCache
 
 api = evaluation_service_pb2
 Context = Any
@@ -31,9 +33,14 @@ class Servicer(EvaluationServiceServicer):
     """lookbench.v1.EvaluationService."""
 
     def __init__(
-        self, runs: RunService, benchmarks: BenchmarkCatalog, models: ModelCatalog
+        self,
+        runs: RunService,
+        benchmarks: BenchmarkCatalog,
+        models: ModelCatalog,
+        cache: EmbeddingCache,
     ) -> None:
         self._runs, self._benchmarks, self._models = runs, benchmarks, models
+        self._cache = cache
 
     async def CreateRun(self, request: api.CreateRunRequest, context: Context) -> run_pb2.Run:  # noqa: N802, D102
         spec = convert.specification_from_proto(request.run)
@@ -148,6 +155,18 @@ class Servicer(EvaluationServiceServicer):
         return convert.model_to_proto(
             await self._models.get(resource_id(request.name, "models", "name"))
         )
+
+    async def GetCache(self, request: api.GetCacheRequest, context: Context) -> cache_pb2.Cache:  # noqa: N802, D102
+        convert_cache.check_name(request.name)
+        return convert_cache.cache_to_proto(await asyncio.to_thread(self._cache.summary))
+
+    async def PruneCache(  # noqa: N802, D102
+        self, request: api.PruneCacheRequest, context: Context
+    ) -> api.PruneCacheResponse:
+        conditions = convert_cache.conditions_from_proto(request)
+        removed = await asyncio.to_thread(partial(self._cache.prune, **conditions))
+        now = await asyncio.to_thread(self._cache.summary)
+        return convert_cache.pruned_to_proto(removed, now)
 
 
 def _fitting(messages: Iterable[M], size: int) -> list[M]:

@@ -26,13 +26,15 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.api import client_pb2 as google_dot_api_dot_client__pb2
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 from google.api import resource_pb2 as google_dot_api_dot_resource__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 from lookbench.v1 import benchmark_pb2 as lookbench_dot_v1_dot_benchmark__pb2
+from lookbench.v1 import cache_pb2 as lookbench_dot_v1_dot_cache__pb2
 from lookbench.v1 import model_pb2 as lookbench_dot_v1_dot_model__pb2
 from lookbench.v1 import run_pb2 as lookbench_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%lookbench/v1/evaluation_service.proto\x12\x0clookbench.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x17google/api/client.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x19google/api/resource.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1clookbench/v1/benchmark.proto\x1a\x18lookbench/v1/model.proto\x1a\x16lookbench/v1/run.proto\"h\n\x10\x43reateRunRequest\x12$\n\x03run\x18\x01 \x01(\x0b\x32\x11.lookbench.v1.RunB\x04\xe2\x41\x01\x02\x12\x14\n\x06run_id\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01\x12\x18\n\nrequest_id\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01\"9\n\rGetRunRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"\xa1\x01\n\x0fListRunsRequest\x12\x17\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01\x12\x18\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01\x12\x17\n\tbenchmark\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01\x12\x13\n\x05model\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01\x12-\n\x06states\x18\x05 \x03(\x0e\x32\x17.lookbench.v1.Run.StateB\x04\xe2\x41\x01\x01\"X\n\x10ListRunsResponse\x12%\n\x04runs\x18\x01 \x03(\x0b\x32\x11.lookbench.v1.RunB\x04\xe2\x41\x01\x03\x12\x1d\n\x0fnext_page_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\";\n\x0fWatchRunRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"8\n\x10WatchRunResponse\x12$\n\x03run\x18\x01 \x01(\x0b\x32\x11.lookbench.v1.RunB\x04\xe2\x41\x01\x03\"<\n\x10\x43\x61ncelRunRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"<\n\x10ResumeRunRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"<\n\x10\x44\x65leteRunRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"\x8e\x01\n\x17ListQueryResultsRequest\x12*\n\x06parent\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\x12\x17\n\tpage_size\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x01\x12\x18\n\npage_token\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01\x12\x14\n\x06subset\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01\"q\n\x18ListQueryResultsResponse\x12\x36\n\rquery_results\x18\x01 \x03(\x0b\x32\x19.lookbench.v1.QueryResultB\x04\xe2\x41\x01\x03\x12\x1d\n\x0fnext_page_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\"<\n\x10GetReportRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"J\n\x15ListBenchmarksRequest\x12\x17\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01\x12\x18\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01\"j\n\x16ListBenchmarksResponse\x12\x31\n\nbenchmarks\x18\x01 \x03(\x0b\x32\x17.lookbench.v1.BenchmarkB\x04\xe2\x41\x01\x03\x12\x1d\n\x0fnext_page_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\"E\n\x13GetBenchmarkRequest\x12.\n\x04name\x18\x01 \x01(\tB \xe2\x41\x01\x02\xfa\x41\x19\n\x17lookbench.dev/Benchmark\"\xf5\x01\n\x16ImportBenchmarkRequest\x12\x1a\n\x0c\x62\x65nchmark_id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06\x66ormat\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x12\n\x04path\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\x12H\n\x07options\x18\x04 \x03(\x0b\x32\x31.lookbench.v1.ImportBenchmarkRequest.OptionsEntryB\x04\xe2\x41\x01\x01\x12\x1b\n\rallow_replace\x18\x05 \x01(\x08\x42\x04\xe2\x41\x01\x01\x1a.\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"F\n\x11ListModelsRequest\x12\x17\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01\x12\x18\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01\"^\n\x12ListModelsResponse\x12)\n\x06models\x18\x01 \x03(\x0b\x32\x13.lookbench.v1.ModelB\x04\xe2\x41\x01\x03\x12\x1d\n\x0fnext_page_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\"=\n\x0fGetModelRequest\x12*\n\x04name\x18\x01 \x01(\tB\x1c\xe2\x41\x01\x02\xfa\x41\x15\n\x13lookbench.dev/Model2\xf8\x0b\n\x11\x45valuationService\x12\x62\n\tCreateRun\x12\x1e.lookbench.v1.CreateRunRequest\x1a\x11.lookbench.v1.Run\"\"\xda\x41\nrun,run_id\x82\xd3\xe4\x93\x02\x0f\"\x08/v1/runs:\x03run\x12Z\n\x06GetRun\x12\x1b.lookbench.v1.GetRunRequest\x1a\x11.lookbench.v1.Run\" \xda\x41\x04name\x82\xd3\xe4\x93\x02\x13\x12\x11/v1/{name=runs/*}\x12[\n\x08ListRuns\x12\x1d.lookbench.v1.ListRunsRequest\x1a\x1e.lookbench.v1.ListRunsResponse\"\x10\x82\xd3\xe4\x93\x02\n\x12\x08/v1/runs\x12l\n\x08WatchRun\x12\x1d.lookbench.v1.WatchRunRequest\x1a\x1e.lookbench.v1.WatchRunResponse\"\x1f\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/{name=runs/*}:watch0\x01\x12\x63\n\tCancelRun\x12\x1e.lookbench.v1.CancelRunRequest\x1a\x11.lookbench.v1.Run\"#\x82\xd3\xe4\x93\x02\x1d\"\x18/v1/{name=runs/*}:cancel:\x01*\x12\x63\n\tResumeRun\x12\x1e.lookbench.v1.ResumeRunRequest\x1a\x11.lookbench.v1.Run\"#\x82\xd3\xe4\x93\x02\x1d\"\x18/v1/{name=runs/*}:resume:\x01*\x12\x65\n\tDeleteRun\x12\x1e.lookbench.v1.DeleteRunRequest\x1a\x16.google.protobuf.Empty\" \xda\x41\x04name\x82\xd3\xe4\x93\x02\x13*\x11/v1/{name=runs/*}\x12\x94\x01\n\x10ListQueryResults\x12%.lookbench.v1.ListQueryResultsRequest\x1a&.lookbench.v1.ListQueryResultsResponse\"1\xda\x41\x06parent\x82\xd3\xe4\x93\x02\"\x12 /v1/{parent=runs/*}/queryResults\x12j\n\tGetReport\x12\x1e.lookbench.v1.GetReportRequest\x1a\x14.lookbench.v1.Report\"\'\xda\x41\x04name\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/{name=runs/*}:report\x12s\n\x0eListBenchmarks\x12#.lookbench.v1.ListBenchmarksRequest\x1a$.lookbench.v1.ListBenchmarksResponse\"\x16\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/benchmarks\x12r\n\x0cGetBenchmark\x12!.lookbench.v1.GetBenchmarkRequest\x1a\x17.lookbench.v1.Benchmark\"&\xda\x41\x04name\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/{name=benchmarks/*}\x12r\n\x0fImportBenchmark\x12$.lookbench.v1.ImportBenchmarkRequest\x1a\x17.lookbench.v1.Benchmark\" \x82\xd3\xe4\x93\x02\x1a\"\x15/v1/benchmarks:import:\x01*\x12\x63\n\nListModels\x12\x1f.lookbench.v1.ListModelsRequest\x1a .lookbench.v1.ListModelsResponse\"\x12\x82\xd3\xe4\x93\x02\x0c\x12\n/v1/models\x12\x62\n\x08GetModel\x12\x1d.lookbench.v1.GetModelRequest\x1a\x13.lookbench.v1.Model\"\"\xda\x41\x04name\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/{name=models/*}b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%lookbench/v1/evaluation_service.proto\x12\x0clookbench.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x17google/api/client.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x19google/api/resource.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1clookbench/v1/benchmark.proto\x1a\x18lookbench/v1/cache.proto\x1a\x18lookbench/v1/model.proto\x1a\x16lookbench/v1/run.proto\"h\n\x10\x43reateRunRequest\x12$\n\x03run\x18\x01 \x01(\x0b\x32\x11.lookbench.v1.RunB\x04\xe2\x41\x01\x02\x12\x14\n\x06run_id\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01\x12\x18\n\nrequest_id\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01\"9\n\rGetRunRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"\xa1\x01\n\x0fListRunsRequest\x12\x17\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01\x12\x18\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01\x12\x17\n\tbenchmark\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01\x12\x13\n\x05model\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01\x12-\n\x06states\x18\x05 \x03(\x0e\x32\x17.lookbench.v1.Run.StateB\x04\xe2\x41\x01\x01\"X\n\x10ListRunsResponse\x12%\n\x04runs\x18\x01 \x03(\x0b\x32\x11.lookbench.v1.RunB\x04\xe2\x41\x01\x03\x12\x1d\n\x0fnext_page_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\";\n\x0fWatchRunRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"8\n\x10WatchRunResponse\x12$\n\x03run\x18\x01 \x01(\x0b\x32\x11.lookbench.v1.RunB\x04\xe2\x41\x01\x03\"<\n\x10\x43\x61ncelRunRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"<\n\x10ResumeRunRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"<\n\x10\x44\x65leteRunRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"\x8e\x01\n\x17ListQueryResultsRequest\x12*\n\x06parent\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\x12\x17\n\tpage_size\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x01\x12\x18\n\npage_token\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01\x12\x14\n\x06subset\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01\"q\n\x18ListQueryResultsResponse\x12\x36\n\rquery_results\x18\x01 \x03(\x0b\x32\x19.lookbench.v1.QueryResultB\x04\xe2\x41\x01\x03\x12\x1d\n\x0fnext_page_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\"<\n\x10GetReportRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\xe2\x41\x01\x02\xfa\x41\x13\n\x11lookbench.dev/Run\"J\n\x15ListBenchmarksRequest\x12\x17\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01\x12\x18\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01\"j\n\x16ListBenchmarksResponse\x12\x31\n\nbenchmarks\x18\x01 \x03(\x0b\x32\x17.lookbench.v1.BenchmarkB\x04\xe2\x41\x01\x03\x12\x1d\n\x0fnext_page_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\"E\n\x13GetBenchmarkRequest\x12.\n\x04name\x18\x01 \x01(\tB \xe2\x41\x01\x02\xfa\x41\x19\n\x17lookbench.dev/Benchmark\"\xf5\x01\n\x16ImportBenchmarkRequest\x12\x1a\n\x0c\x62\x65nchmark_id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06\x66ormat\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x12\n\x04path\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\x12H\n\x07options\x18\x04 \x03(\x0b\x32\x31.lookbench.v1.ImportBenchmarkRequest.OptionsEntryB\x04\xe2\x41\x01\x01\x12\x1b\n\rallow_replace\x18\x05 \x01(\x08\x42\x04\xe2\x41\x01\x01\x1a.\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"F\n\x11ListModelsRequest\x12\x17\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01\x12\x18\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01\"^\n\x12ListModelsResponse\x12)\n\x06models\x18\x01 \x03(\x0b\x32\x13.lookbench.v1.ModelB\x04\xe2\x41\x01\x03\x12\x1d\n\x0fnext_page_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x03\"=\n\x0fGetModelRequest\x12*\n\x04name\x18\x01 \x01(\tB\x1c\xe2\x41\x01\x02\xfa\x41\x15\n\x13lookbench.dev/Model\"=\n\x0fGetCacheRequest\x12*\n\x04name\x18\x01 \x01(\tB\x1c\xe2\x41\x01\x02\xfa\x41\x15\n\x13lookbench.dev/Cache\"\xe0\x01\n\x11PruneCacheRequest\x12*\n\x04name\x18\x01 \x01(\tB\x1c\xe2\x41\x01\x02\xfa\x41\x15\n\x13lookbench.dev/Cache\x12\x1c\n\tmax_bytes\x18\x02 \x01(\x03\x42\x04\xe2\x41\x01\x01H\x00\x88\x01\x01\x12\x33\n\nunused_for\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationB\x04\xe2\x41\x01\x01\x12+\n\x05model\x18\x04 \x01(\tB\x1c\xe2\x41\x01\x01\xfa\x41\x15\n\x13lookbench.dev/Model\x12\x11\n\x03\x61ll\x18\x05 \x01(\x08\x42\x04\xe2\x41\x01\x01\x42\x0c\n\n_max_bytes\"~\n\x12PruneCacheResponse\x12!\n\x13removed_entry_count\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x03\x12\x1b\n\rremoved_bytes\x18\x02 \x01(\x03\x42\x04\xe2\x41\x01\x03\x12(\n\x05\x63\x61\x63he\x18\x03 \x01(\x0b\x32\x13.lookbench.v1.CacheB\x04\xe2\x41\x01\x03\x32\xcd\r\n\x11\x45valuationService\x12\x62\n\tCreateRun\x12\x1e.lookbench.v1.CreateRunRequest\x1a\x11.lookbench.v1.Run\"\"\xda\x41\nrun,run_id\x82\xd3\xe4\x93\x02\x0f\"\x08/v1/runs:\x03run\x12Z\n\x06GetRun\x12\x1b.lookbench.v1.GetRunRequest\x1a\x11.lookbench.v1.Run\" \xda\x41\x04name\x82\xd3\xe4\x93\x02\x13\x12\x11/v1/{name=runs/*}\x12[\n\x08ListRuns\x12\x1d.lookbench.v1.ListRunsRequest\x1a\x1e.lookbench.v1.ListRunsResponse\"\x10\x82\xd3\xe4\x93\x02\n\x12\x08/v1/runs\x12l\n\x08WatchRun\x12\x1d.lookbench.v1.WatchRunRequest\x1a\x1e.lookbench.v1.WatchRunResponse\"\x1f\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/{name=runs/*}:watch0\x01\x12\x63\n\tCancelRun\x12\x1e.lookbench.v1.CancelRunRequest\x1a\x11.lookbench.v1.Run\"#\x82\xd3\xe4\x93\x02\x1d\"\x18/v1/{name=runs/*}:cancel:\x01*\x12\x63\n\tResumeRun\x12\x1e.lookbench.v1.ResumeRunRequest\x1a\x11.lookbench.v1.Run\"#\x82\xd3\xe4\x93\x02\x1d\"\x18/v1/{name=runs/*}:resume:\x01*\x12\x65\n\tDeleteRun\x12\x1e.lookbench.v1.DeleteRunRequest\x1a\x16.google.protobuf.Empty\" \xda\x41\x04name\x82\xd3\xe4\x93\x02\x13*\x11/v1/{name=runs/*}\x12\x94\x01\n\x10ListQueryResults\x12%.lookbench.v1.ListQueryResultsRequest\x1a&.lookbench.v1.ListQueryResultsResponse\"1\xda\x41\x06parent\x82\xd3\xe4\x93\x02\"\x12 /v1/{parent=runs/*}/queryResults\x12j\n\tGetReport\x12\x1e.lookbench.v1.GetReportRequest\x1a\x14.lookbench.v1.Report\"\'\xda\x41\x04name\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/{name=runs/*}:report\x12s\n\x0eListBenchmarks\x12#.lookbench.v1.ListBenchmarksRequest\x1a$.lookbench.v1.ListBenchmarksResponse\"\x16\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/benchmarks\x12r\n\x0cGetBenchmark\x12!.lookbench.v1.GetBenchmarkRequest\x1a\x17.lookbench.v1.Benchmark\"&\xda\x41\x04name\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/{name=benchmarks/*}\x12r\n\x0fImportBenchmark\x12$.lookbench.v1.ImportBenchmarkRequest\x1a\x17.lookbench.v1.Benchmark\" \x82\xd3\xe4\x93\x02\x1a\"\x15/v1/benchmarks:import:\x01*\x12\x63\n\nListModels\x12\x1f.lookbench.v1.ListModelsRequest\x1a .lookbench.v1.ListModelsResponse\"\x12\x82\xd3\xe4\x93\x02\x0c\x12\n/v1/models\x12\x62\n\x08GetModel\x12\x1d.lookbench.v1.GetModelRequest\x1a\x13.lookbench.v1.Model\"\"\xda\x41\x04name\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/{name=models/*}\x12_\n\x08GetCache\x12\x1d.lookbench.v1.GetCacheRequest\x1a\x13.lookbench.v1.Cache\"\x1f\xda\x41\x04name\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/{name=cache}\x12r\n\nPruneCache\x12\x1f.lookbench.v1.PruneCacheRequest\x1a .lookbench.v1.PruneCacheResponse\"!\x82\xd3\xe4\x93\x02\x1b\"\x16/v1/{name=cache}:prune:\x01*b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -117,6 +119,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTMODELSRESPONSE'].fields_by_name['next_page_token']._serialized_options = b'\342A\001\003'
   _globals['_GETMODELREQUEST'].fields_by_name['name']._loaded_options = None
   _globals['_GETMODELREQUEST'].fields_by_name['name']._serialized_options = b'\342A\001\002\372A\025\n\023lookbench.dev/Model'
+  _globals['_GETCACHEREQUEST'].fields_by_name['name']._loaded_options = None
+  _globals['_GETCACHEREQUEST'].fields_by_name['name']._serialized_options = b'\342A\001\002\372A\025\n\023lookbench.dev/Cache'
+  _globals['_PRUNECACHEREQUEST'].fields_by_name['name']._loaded_options = None
+  _globals['_PRUNECACHEREQUEST'].fields_by_name['name']._serialized_options = b'\342A\001\002\372A\025\n\023lookbench.dev/Cache'
+  _globals['_PRUNECACHEREQUEST'].fields_by_name['max_bytes']._loaded_options = None
+  _globals['_PRUNECACHEREQUEST'].fields_by_name['max_bytes']._serialized_options = b'\342A\001\001'
+  _globals['_PRUNECACHEREQUEST'].fields_by_name['unused_for']._loaded_options = None
+  _globals['_PRUNECACHEREQUEST'].fields_by_name['unused_for']._serialized_options = b'\342A\001\001'
+  _globals['_PRUNECACHEREQUEST'].fields_by_name['model']._loaded_options = None
+  _globals['_PRUNECACHEREQUEST'].fields_by_name['model']._serialized_options = b'\342A\001\001\372A\025\n\023lookbench.dev/Model'
+  _globals['_PRUNECACHEREQUEST'].fields_by_name['all']._loaded_options = None
+  _globals['_PRUNECACHEREQUEST'].fields_by_name['all']._serialized_options = b'\342A\001\001'
+  _globals['_PRUNECACHERESPONSE'].fields_by_name['removed_entry_count']._loaded_options = None
+  _globals['_PRUNECACHERESPONSE'].fields_by_name['removed_entry_count']._serialized_options = b'\342A\001\003'
+  _globals['_PRUNECACHERESPONSE'].fields_by_name['removed_bytes']._loaded_options = None
+  _globals['_PRUNECACHERESPONSE'].fields_by_name['removed_bytes']._serialized_options = b'\342A\001\003'
+  _globals['_PRUNECACHERESPONSE'].fields_by_name['cache']._loaded_options = None
+  _globals['_PRUNECACHERESPONSE'].fields_by_name['cache']._serialized_options = b'\342A\001\003'
   _globals['_EVALUATIONSERVICE'].methods_by_name['CreateRun']._loaded_options = None
   _globals['_EVALUATIONSERVICE'].methods_by_name['CreateRun']._serialized_options = b'\332A\nrun,run_id\202\323\344\223\002\017\"\010/v1/runs:\003run'
   _globals['_EVALUATIONSERVICE'].methods_by_name['GetRun']._loaded_options = None
@@ -145,46 +165,56 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EVALUATIONSERVICE'].methods_by_name['ListModels']._serialized_options = b'\202\323\344\223\002\014\022\n/v1/models'
   _globals['_EVALUATIONSERVICE'].methods_by_name['GetModel']._loaded_options = None
   _globals['_EVALUATIONSERVICE'].methods_by_name['GetModel']._serialized_options = b'\332A\004name\202\323\344\223\002\025\022\023/v1/{name=models/*}'
-  _globals['_CREATERUNREQUEST']._serialized_start=279
-  _globals['_CREATERUNREQUEST']._serialized_end=383
-  _globals['_GETRUNREQUEST']._serialized_start=385
-  _globals['_GETRUNREQUEST']._serialized_end=442
-  _globals['_LISTRUNSREQUEST']._serialized_start=445
-  _globals['_LISTRUNSREQUEST']._serialized_end=606
-  _globals['_LISTRUNSRESPONSE']._serialized_start=608
-  _globals['_LISTRUNSRESPONSE']._serialized_end=696
-  _globals['_WATCHRUNREQUEST']._serialized_start=698
-  _globals['_WATCHRUNREQUEST']._serialized_end=757
-  _globals['_WATCHRUNRESPONSE']._serialized_start=759
-  _globals['_WATCHRUNRESPONSE']._serialized_end=815
-  _globals['_CANCELRUNREQUEST']._serialized_start=817
-  _globals['_CANCELRUNREQUEST']._serialized_end=877
-  _globals['_RESUMERUNREQUEST']._serialized_start=879
-  _globals['_RESUMERUNREQUEST']._serialized_end=939
-  _globals['_DELETERUNREQUEST']._serialized_start=941
-  _globals['_DELETERUNREQUEST']._serialized_end=1001
-  _globals['_LISTQUERYRESULTSREQUEST']._serialized_start=1004
-  _globals['_LISTQUERYRESULTSREQUEST']._serialized_end=1146
-  _globals['_LISTQUERYRESULTSRESPONSE']._serialized_start=1148
-  _globals['_LISTQUERYRESULTSRESPONSE']._serialized_end=1261
-  _globals['_GETREPORTREQUEST']._serialized_start=1263
-  _globals['_GETREPORTREQUEST']._serialized_end=1323
-  _globals['_LISTBENCHMARKSREQUEST']._serialized_start=1325
-  _globals['_LISTBENCHMARKSREQUEST']._serialized_end=1399
-  _globals['_LISTBENCHMARKSRESPONSE']._serialized_start=1401
-  _globals['_LISTBENCHMARKSRESPONSE']._serialized_end=1507
-  _globals['_GETBENCHMARKREQUEST']._serialized_start=1509
-  _globals['_GETBENCHMARKREQUEST']._serialized_end=1578
-  _globals['_IMPORTBENCHMARKREQUEST']._serialized_start=1581
-  _globals['_IMPORTBENCHMARKREQUEST']._serialized_end=1826
-  _globals['_IMPORTBENCHMARKREQUEST_OPTIONSENTRY']._serialized_start=1780
-  _globals['_IMPORTBENCHMARKREQUEST_OPTIONSENTRY']._serialized_end=1826
-  _globals['_LISTMODELSREQUEST']._serialized_start=1828
-  _globals['_LISTMODELSREQUEST']._serialized_end=1898
-  _globals['_LISTMODELSRESPONSE']._serialized_start=1900
-  _globals['_LISTMODELSRESPONSE']._serialized_end=1994
-  _globals['_GETMODELREQUEST']._serialized_start=1996
-  _globals['_GETMODELREQUEST']._serialized_end=2057
-  _globals['_EVALUATIONSERVICE']._serialized_start=2060
-  _globals['_EVALUATIONSERVICE']._serialized_end=3588
+  _globals['_EVALUATIONSERVICE'].methods_by_name['GetCache']._loaded_options = None
+  _globals['_EVALUATIONSERVICE'].methods_by_name['GetCache']._serialized_options = b'\332A\004name\202\323\344\223\002\022\022\020/v1/{name=cache}'
+  _globals['_EVALUATIONSERVICE'].methods_by_name['PruneCache']._loaded_options = None
+  _globals['_EVALUATIONSERVICE'].methods_by_name['PruneCache']._serialized_options = b'\202\323\344\223\002\033\"\026/v1/{name=cache}:prune:\001*'
+  _globals['_CREATERUNREQUEST']._serialized_start=337
+  _globals['_CREATERUNREQUEST']._serialized_end=441
+  _globals['_GETRUNREQUEST']._serialized_start=443
+  _globals['_GETRUNREQUEST']._serialized_end=500
+  _globals['_LISTRUNSREQUEST']._serialized_start=503
+  _globals['_LISTRUNSREQUEST']._serialized_end=664
+  _globals['_LISTRUNSRESPONSE']._serialized_start=666
+  _globals['_LISTRUNSRESPONSE']._serialized_end=754
+  _globals['_WATCHRUNREQUEST']._serialized_start=756
+  _globals['_WATCHRUNREQUEST']._serialized_end=815
+  _globals['_WATCHRUNRESPONSE']._serialized_start=817
+  _globals['_WATCHRUNRESPONSE']._serialized_end=873
+  _globals['_CANCELRUNREQUEST']._serialized_start=875
+  _globals['_CANCELRUNREQUEST']._serialized_end=935
+  _globals['_RESUMERUNREQUEST']._serialized_start=937
+  _globals['_RESUMERUNREQUEST']._serialized_end=997
+  _globals['_DELETERUNREQUEST']._serialized_start=999
+  _globals['_DELETERUNREQUEST']._serialized_end=1059
+  _globals['_LISTQUERYRESULTSREQUEST']._serialized_start=1062
+  _globals['_LISTQUERYRESULTSREQUEST']._serialized_end=1204
+  _globals['_LISTQUERYRESULTSRESPONSE']._serialized_start=1206
+  _globals['_LISTQUERYRESULTSRESPONSE']._serialized_end=1319
+  _globals['_GETREPORTREQUEST']._serialized_start=1321
+  _globals['_GETREPORTREQUEST']._serialized_end=1381
+  _globals['_LISTBENCHMARKSREQUEST']._serialized_start=1383
+  _globals['_LISTBENCHMARKSREQUEST']._serialized_end=1457
+  _globals['_LISTBENCHMARKSRESPONSE']._serialized_start=1459
+  _globals['_LISTBENCHMARKSRESPONSE']._serialized_end=1565
+  _globals['_GETBENCHMARKREQUEST']._serialized_start=1567
+  _globals['_GETBENCHMARKREQUEST']._serialized_end=1636
+  _globals['_IMPORTBENCHMARKREQUEST']._serialized_start=1639
+  _globals['_IMPORTBENCHMARKREQUEST']._serialized_end=1884
+  _globals['_IMPORTBENCHMARKREQUEST_OPTIONSENTRY']._serialized_start=1838
+  _globals['_IMPORTBENCHMARKREQUEST_OPTIONSENTRY']._serialized_end=1884
+  _globals['_LISTMODELSREQUEST']._serialized_start=1886
+  _globals['_LISTMODELSREQUEST']._serialized_end=1956
+  _globals['_LISTMODELSRESPONSE']._serialized_start=1958
+  _globals['_LISTMODELSRESPONSE']._serialized_end=2052
+  _globals['_GETMODELREQUEST']._serialized_start=2054
+  _globals['_GETMODELREQUEST']._serialized_end=2115
+  _globals['_GETCACHEREQUEST']._serialized_start=2117
+  _globals['_GETCACHEREQUEST']._serialized_end=2178
+  _globals['_PRUNECACHEREQUEST']._serialized_start=2181
+  _globals['_PRUNECACHEREQUEST']._serialized_end=2405
+  _globals['_PRUNECACHERESPONSE']._serialized_start=2407
+  _globals['_PRUNECACHERESPONSE']._serialized_end=2533
+  _globals['_EVALUATIONSERVICE']._serialized_start=2536
+  _globals['_EVALUATIONSERVICE']._serialized_end=4277
 # @@protoc_insertion_point(module_scope)

@@ -1,9 +1,13 @@
+import datetime
+
 from google.api import annotations_pb2 as _annotations_pb2
 from google.api import client_pb2 as _client_pb2
 from google.api import field_behavior_pb2 as _field_behavior_pb2
 from google.api import resource_pb2 as _resource_pb2
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import empty_pb2 as _empty_pb2
 from lookbench.v1 import benchmark_pb2 as _benchmark_pb2
+from lookbench.v1 import cache_pb2 as _cache_pb2
 from lookbench.v1 import model_pb2 as _model_pb2
 from lookbench.v1 import run_pb2 as _run_pb2
 from google.protobuf.internal import containers as _containers
@@ -172,3 +176,33 @@ class GetModelRequest(_message.Message):
     NAME_FIELD_NUMBER: _ClassVar[int]
     name: str
     def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class GetCacheRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class PruneCacheRequest(_message.Message):
+    __slots__ = ("name", "max_bytes", "unused_for", "model", "all")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    UNUSED_FOR_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    ALL_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    max_bytes: int
+    unused_for: _duration_pb2.Duration
+    model: str
+    all: bool
+    def __init__(self, name: _Optional[str] = ..., max_bytes: _Optional[int] = ..., unused_for: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., model: _Optional[str] = ..., all: _Optional[bool] = ...) -> None: ...
+
+class PruneCacheResponse(_message.Message):
+    __slots__ = ("removed_entry_count", "removed_bytes", "cache")
+    REMOVED_ENTRY_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CACHE_FIELD_NUMBER: _ClassVar[int]
+    removed_entry_count: int
+    removed_bytes: int
+    cache: _cache_pb2.Cache
+    def __init__(self, removed_entry_count: _Optional[int] = ..., removed_bytes: _Optional[int] = ..., cache: _Optional[_Union[_cache_pb2.Cache, _Mapping]] = ...) -> None: ...

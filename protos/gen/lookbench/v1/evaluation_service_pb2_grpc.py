@@ -5,6 +5,7 @@ import warnings
 
 from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 from lookbench.v1 import benchmark_pb2 as lookbench_dot_v1_dot_benchmark__pb2
+from lookbench.v1 import cache_pb2 as lookbench_dot_v1_dot_cache__pb2
 from lookbench.v1 import evaluation_service_pb2 as lookbench_dot_v1_dot_evaluation__service__pb2
 from lookbench.v1 import model_pb2 as lookbench_dot_v1_dot_model__pb2
 from lookbench.v1 import run_pb2 as lookbench_dot_v1_dot_run__pb2
@@ -112,6 +113,16 @@ class EvaluationServiceStub:
                 request_serializer=lookbench_dot_v1_dot_evaluation__service__pb2.GetModelRequest.SerializeToString,
                 response_deserializer=lookbench_dot_v1_dot_model__pb2.Model.FromString,
                 _registered_method=True)
+        self.GetCache = channel.unary_unary(
+                '/lookbench.v1.EvaluationService/GetCache',
+                request_serializer=lookbench_dot_v1_dot_evaluation__service__pb2.GetCacheRequest.SerializeToString,
+                response_deserializer=lookbench_dot_v1_dot_cache__pb2.Cache.FromString,
+                _registered_method=True)
+        self.PruneCache = channel.unary_unary(
+                '/lookbench.v1.EvaluationService/PruneCache',
+                request_serializer=lookbench_dot_v1_dot_evaluation__service__pb2.PruneCacheRequest.SerializeToString,
+                response_deserializer=lookbench_dot_v1_dot_evaluation__service__pb2.PruneCacheResponse.FromString,
+                _registered_method=True)
 
 
 class EvaluationServiceServicer:
@@ -217,6 +228,20 @@ class EvaluationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetCache(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PruneCache(self, request, context):
+        """Removes embeddings that were kept, and returns their space to the disk. Runs
+        that are going stay right: they embed again what they miss.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_EvaluationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -289,6 +314,16 @@ def add_EvaluationServiceServicer_to_server(servicer, server):
                     servicer.GetModel,
                     request_deserializer=lookbench_dot_v1_dot_evaluation__service__pb2.GetModelRequest.FromString,
                     response_serializer=lookbench_dot_v1_dot_model__pb2.Model.SerializeToString,
+            ),
+            'GetCache': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCache,
+                    request_deserializer=lookbench_dot_v1_dot_evaluation__service__pb2.GetCacheRequest.FromString,
+                    response_serializer=lookbench_dot_v1_dot_cache__pb2.Cache.SerializeToString,
+            ),
+            'PruneCache': grpc.unary_unary_rpc_method_handler(
+                    servicer.PruneCache,
+                    request_deserializer=lookbench_dot_v1_dot_evaluation__service__pb2.PruneCacheRequest.FromString,
+                    response_serializer=lookbench_dot_v1_dot_evaluation__service__pb2.PruneCacheResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -673,6 +708,60 @@ class EvaluationService:
             '/lookbench.v1.EvaluationService/GetModel',
             lookbench_dot_v1_dot_evaluation__service__pb2.GetModelRequest.SerializeToString,
             lookbench_dot_v1_dot_model__pb2.Model.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCache(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/lookbench.v1.EvaluationService/GetCache',
+            lookbench_dot_v1_dot_evaluation__service__pb2.GetCacheRequest.SerializeToString,
+            lookbench_dot_v1_dot_cache__pb2.Cache.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PruneCache(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/lookbench.v1.EvaluationService/PruneCache',
+            lookbench_dot_v1_dot_evaluation__service__pb2.PruneCacheRequest.SerializeToString,
+            lookbench_dot_v1_dot_evaluation__service__pb2.PruneCacheResponse.FromString,
             options,
             channel_credentials,
             insecure,
