@@ -16,6 +16,6 @@ def this_caller() -> str:
 
 
 def metadata(caller: str) -> tuple[tuple[str, str], ...]:
-    """gRPC metadata; characters that it cannot carry become question marks."""
+    """Metadata for gRPC; characters that it cannot carry become question marks."""
     told = "".join(c if " " <= c <= "~" else "?" for c in caller).strip()
     return ((CALLER_KEY, told),) if told else ()

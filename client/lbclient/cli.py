@@ -10,6 +10,7 @@ import click
 
 from lbclient.advice import next_step
 from lbclient.commands.benchmarks import benchmarks
+from lbclient.commands.cache import cache
 from lbclient.commands.completion import completion
 from lbclient.commands.doctor import doctor
 from lbclient.commands.down import down
@@ -76,7 +77,7 @@ def cli(context: click.Context, server: str | None) -> None:
 
 
 for _command in (
-    *(evaluate, runs, results, report, models, benchmarks),
+    *(evaluate, runs, results, report, models, benchmarks, cache),
     *(up, down, status, doctor, completion),
 ):
     cli.add_command(_command)

@@ -4,6 +4,7 @@ import asyncio
 import random
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
@@ -14,11 +15,12 @@ from google.protobuf.message import Message
 from lbclient.caller import metadata, this_caller
 from lbclient.channel import DEFAULT_TARGET, MAX_MESSAGE_BYTES, RetryPolicy, open_channel
 from lbclient.errors import LookbenchClientError, error_from_status, translated
-from lbclient.names import benchmark_name, model_name, run_name
+from lbclient.names import CACHE, benchmark_name, model_name, run_name
 from lbclient.pages import Pager
 from lbclient.watch import Ended, OnLost, RunWatch, Stream, WatchPolicy, raise_unless_succeeded
 from lookbench.v1 import evaluation_service_pb2 as api
 from lookbench.v1.benchmark_pb2 import Benchmark
+from lookbench.v1.cache_pb2 import Cache
 from lookbench.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from lookbench.v1.model_pb2 import Model
 from lookbench.v1.run_pb2 import QueryResult, Report, Run
@@ -256,6 +258,33 @@ class Client:
         request = api.GetModelRequest(name=model_name(name))
         return await self._call("GetModel", request, Model, repeat=True)
 
+    # Cache
+
+    async def get_cache(self) -> Cache:
+        """What the server keeps of embeddings between runs."""
+        return await self._call("GetCache", api.GetCacheRequest(name=CACHE), Cache, repeat=True)
+
+    async def prune_cache(
+        self,
+        *,
+        max_bytes: int | None = None,
+        unused_for: timedelta | None = None,
+        model: str = "",
+        everything: bool = False,
+    ) -> api.PruneCacheResponse:
+        """Removes embeddings: everything, or those for which all other conditions hold.
+
+        max_bytes: only so many, least recently used first, that no more stays on disk.
+        unused_for: only those that were not used for so long. Waits for as long as it
+        takes: gigabytes go in seconds to minutes.
+        """
+        request = api.PruneCacheRequest(
+            name=CACHE, max_bytes=max_bytes, model=model_name(model), all=everything
+        )
+        if unused_for is not None:
+            request.unused_for.FromTimedelta(unused_for)
+        return await self._call("PruneCache", request, api.PruneCacheResponse, patient=True)
+
     # Calls
 
     @property
@@ -266,15 +295,22 @@ class Client:
         return self._channel_and_stub[1]
 
     async def _call(
-        self, method: str, request: Message, answer: type[Answer], *, repeat: bool = False
+        self,
+        method: str,
+        request: Message,
+        answer: type[Answer],
+        *,
+        repeat: bool = False,
+        patient: bool = False,
     ) -> Answer:
-        """One call with a deadline, repeated on UNAVAILABLE when that is safe."""
+        """One call, repeated on UNAVAILABLE when that is safe; without a deadline if patient."""
+        timeout = None if patient else self._timeout
         attempt = 1
         while True:
             try:
                 with translated(self.target):
                     call = getattr(self._stub, method)
-                    sent = call(request, timeout=self._timeout, metadata=self._metadata)
+                    sent = call(request, timeout=timeout, metadata=self._metadata)
                     return cast(Answer, await sent)
             except LookbenchClientError as error:
                 last = attempt >= self._retry.attempts

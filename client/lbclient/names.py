@@ -3,6 +3,7 @@
 RUNS = "runs/"
 BENCHMARKS = "benchmarks/"
 MODELS = "models/"
+CACHE = "cache"
 
 
 def _full(prefix: str, name: str) -> str:

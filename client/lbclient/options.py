@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from lbclient.sizes import size_from_text
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -105,6 +107,21 @@ class AssignmentType(_Type):
         return key, text
 
 
+class SizeType(_Type):
+    """`5GiB`, `500MB` or a number of bytes, as bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Fails on anything else."""
+        if isinstance(value, int):
+            return value
+        size = size_from_text(value)
+        if size is None:
+            self.fail(f"{value!r} is not a size such as 5GiB, 500MB or 0", param, ctx)
+        return size
+
+
 class ServerType(_Type):
     """`HOST:PORT`, `[IPv6]:PORT` or `unix:PATH`."""
 
@@ -127,6 +144,7 @@ CUTOFFS = CutoffListType()
 METRIC_AT_CUTOFF = MetricAtCutoffType()
 ASSIGNMENT = AssignmentType()
 SERVER = ServerType()
+SIZE = SizeType()
 
 
 def json_option(command: Command) -> Command:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -9,6 +10,8 @@ from lbclient.channel import DEFAULT_TARGET, MAX_MESSAGE_BYTES, RetryPolicy
 from lbclient.client import Client
 from lbclient.watch import Ended, OnLost, WatchPolicy
 from lookbench.v1.benchmark_pb2 import Benchmark
+from lookbench.v1.cache_pb2 import Cache
+from lookbench.v1.evaluation_service_pb2 import PruneCacheResponse
 from lookbench.v1.model_pb2 import Model
 from lookbench.v1.run_pb2 import QueryResult, Report, Run
 
@@ -166,6 +169,25 @@ class SyncClient:
     def get_model(self, name: str) -> Model:
         """See Client.get_model."""
         return self._wait(self._client.get_model(name))
+
+    def get_cache(self) -> Cache:
+        """See Client.get_cache."""
+        return self._wait(self._client.get_cache())
+
+    def prune_cache(
+        self,
+        *,
+        max_bytes: int | None = None,
+        unused_for: timedelta | None = None,
+        model: str = "",
+        everything: bool = False,
+    ) -> PruneCacheResponse:
+        """See Client.prune_cache."""
+        return self._wait(
+            self._client.prune_cache(
+                max_bytes=max_bytes, unused_for=unused_for, model=model, everything=everything
+            )
+        )
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         try:

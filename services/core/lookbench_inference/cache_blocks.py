@@ -19,7 +19,7 @@ BLOCK_BYTES = 256 << 10
 SCHEMA = (
     """CREATE TABLE spaces (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
-        digest TEXT NOT NULL UNIQUE, model TEXT NOT NULL, fields TEXT NOT NULL)""",
+        digest TEXT NOT NULL UNIQUE, model TEXT NOT NULL, fields BLOB NOT NULL)""",
     """CREATE TABLE blocks (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         space INTEGER NOT NULL, used INTEGER NOT NULL,
@@ -76,7 +76,7 @@ def add_space(db: sqlite3.Connection, space: VectorSpace) -> int:
     """The number of a space, a new one if need be."""
     db.execute(
         "INSERT OR IGNORE INTO spaces (digest, model, fields) VALUES (?, ?, ?)",
-        (space.digest, space.model, json.dumps(asdict(space))),
+        (space.digest, space.model, json.dumps(asdict(space)).encode()),
     )
     return int(space_id(db, space) or 0)
 
@@ -216,7 +216,7 @@ def uses(db: sqlite3.Connection) -> list[Use]:
         "SELECT fields, sum(entries), sum(bytes), min(created), max(last_used) FROM blocks "
         "JOIN spaces ON spaces.id = blocks.space GROUP BY spaces.id ORDER BY max(used) DESC"
     )
-    return [Use(_space(text), *numbers) for text, *numbers in rows]
+    return [Use(_space(stored), *numbers) for stored, *numbers in rows]
 
 
 def totals(db: sqlite3.Connection) -> tuple[int, int]:
@@ -226,7 +226,7 @@ def totals(db: sqlite3.Connection) -> tuple[int, int]:
     return int(entries), int(size)
 
 
-def _space(text: str) -> VectorSpace:
+def _space(text: bytes) -> VectorSpace:
     """The space as it was stored; fields that came later are empty."""
     stored = json.loads(text)
     empty = {field.name: 0 if field.type is int else "" for field in fields(VectorSpace)}

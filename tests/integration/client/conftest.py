@@ -21,6 +21,7 @@ from grpc_status import rpc_status
 from lbclient import cli
 from lookbench.v1 import evaluation_service_pb2 as api
 from lookbench.v1.benchmark_pb2 import Benchmark
+from lookbench.v1.cache_pb2 import Cache
 from lookbench.v1.evaluation_service_pb2_grpc import (
     EvaluationServiceServicer,
     add_EvaluationServiceServicer_to_server,
@@ -107,6 +108,15 @@ class CannedEvaluator(EvaluationServiceServicer):
             for number, value in enumerate([1.0, 0.0, 1.0])
         ]
         self.metrics = [_metric("hit", 1, 2 / 3), _metric("hit", 5, 1.0)]
+        self.cache = Cache(
+            name="cache",
+            path="/var/lib/lookbench/cache/embeddings.sqlite3",
+            limit_bytes=20 << 30,
+            size_bytes=4 << 20,
+            entry_count=1200,
+            spaces=[Cache.Space(model="models/lite0", preset="lookbench", entry_count=1200)],
+            space_count=1,
+        )
 
     def _answer(self, method, request, context):
         """Notes the call; fails it when the test said so."""
@@ -240,6 +250,17 @@ class CannedEvaluator(EvaluationServiceServicer):
     def GetModel(self, request, context):
         self._answer("GetModel", request, context)
         return next(model for model in self.models if model.name == request.name)
+
+    def GetCache(self, request, context):
+        self._answer("GetCache", request, context)
+        return self.cache
+
+    def PruneCache(self, request, context):
+        self._answer("PruneCache", request, context)
+        self.cache = Cache(name="cache", path=self.cache.path, limit_bytes=20 << 30)
+        return api.PruneCacheResponse(
+            removed_entry_count=1200, removed_bytes=3 << 20, cache=self.cache
+        )
 
 
 class RunningServer:

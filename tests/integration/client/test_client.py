@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from uuid import UUID
 
 import grpc
@@ -62,8 +63,16 @@ async def test_every_method_of_the_contract_is_there(client, evaluator):
     assert states == [Benchmark.READY]
     assert [m.name async for m in client.list_models()] == ["models/lite0", "models/minilm"]
     assert (await client.get_model("lite0")).dimension == 8
+    assert (await client.get_cache()).entry_count == 1200
+    pruned = await client.prune_cache(model="lite0", unused_for=timedelta(days=30), max_bytes=0)
+    assert (pruned.removed_entry_count, pruned.cache.entry_count) == (1200, 0)
     listed = asked(evaluator, "ListRuns")[0]
     assert (listed.benchmark, listed.model) == ("benchmarks/fm", "models/lite0")
+    wanted = asked(evaluator, "PruneCache")[0]
+    assert (wanted.name, wanted.model, wanted.max_bytes) == ("cache", "models/lite0", 0)
+    assert wanted.HasField("max_bytes")
+    assert wanted.unused_for.seconds == 30 * 24 * 3600
+    assert not wanted.all
 
 
 async def test_creation_is_repeated_with_the_same_id_and_makes_one_run(

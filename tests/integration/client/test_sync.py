@@ -42,6 +42,7 @@ def test_answers_are_the_same(client):
     assert len(list(client.list_benchmarks())) == 2
     assert [m.name for m in client.list_models()] == ["models/lite0", "models/minilm"]
     assert client.get_model("lite0").name == "models/lite0"
+    assert client.prune_cache(everything=True).cache == client.get_cache()
 
 
 def test_errors_are_the_same(client):

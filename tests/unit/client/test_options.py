@@ -5,7 +5,7 @@ from datetime import timedelta
 import click
 import pytest
 
-from lbclient.options import ASSIGNMENT, CUTOFFS, DURATION, METRIC_AT_CUTOFF, NAMES, SERVER
+from lbclient.options import ASSIGNMENT, CUTOFFS, DURATION, METRIC_AT_CUTOFF, NAMES, SERVER, SIZE
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,10 @@ from lbclient.options import ASSIGNMENT, CUTOFFS, DURATION, METRIC_AT_CUTOFF, NA
 )
 def test_durations(text, seconds):
     assert DURATION.convert(text, None, None) == timedelta(seconds=seconds)
+
+
+def test_sizes():
+    assert SIZE.convert("5GiB", None, None) == 5 * 2**30
 
 
 def test_lists_and_pairs():
@@ -46,6 +50,7 @@ def test_servers(text):
         (METRIC_AT_CUTOFF, "@10"),
         (ASSIGNMENT, "queries"),
         (ASSIGNMENT, "=500"),
+        (SIZE, "much"),
         (SERVER, "localhost"),
         (SERVER, "localhost:0"),
         (SERVER, "http://localhost:8090"),
