@@ -25,7 +25,6 @@ from lookbench.v1 import run_pb2
 ITEMS, QUERIES = 3000, 10
 ROWS = ITEMS + QUERIES
 REPEATS = 5
-WINDOW_S = 8.0
 BATCHES = (8, 16, 27)
 """27 images of 224 x 224 fill the evaluator's 4 MiB."""
 CONCURRENCIES = (1, 2, 4, 8)
@@ -40,7 +39,7 @@ def reached(url, batch, concurrency, shared_memory):
         concurrency=concurrency,
         shared_memory=shared_memory,
         output_bytes=OUTPUT_BYTES,
-        window_s=WINDOW_S,
+        rows=ROWS,
     )
 
 

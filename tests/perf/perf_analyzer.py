@@ -40,13 +40,12 @@ def _environment():
     return os.environ | {"LD_LIBRARY_PATH": ":".join(map(str, folders))}
 
 
-def throughput(url, model, *, batch, concurrency, shared_memory, output_bytes, window_s):
-    """Rows per second of random inputs, as perf_analyzer counts them in one window."""
+def throughput(url, model, *, batch, concurrency, shared_memory, output_bytes, rows):
+    """Rows per second of about `rows` random inputs, as perf_analyzer counts them."""
     out = FOLDER / "last.csv"
     command = [install(), "-m", model, "-u", url, "-i", "grpc", "--async", "-b", str(batch)]
     command += ["--concurrency-range", str(concurrency), "-f", str(out)]
-    command += ["--measurement-interval", str(int(window_s * 1000)), "--max-trials", "3"]
-    command += ["--stability-percentage", "100"]
+    command += ["--request-count", str(max(rows // batch, 2 * concurrency))]
     if shared_memory:
         command += ["--shared-memory", "system", "--output-shared-memory-size", str(output_bytes)]
     done = subprocess.run(
