@@ -2,7 +2,8 @@
 
 - Transparency is laid over white: shop pictures are cut out for white pages.
 - An embedded profile is applied when it can be read and fits the pixels.
-- 16-bit values are scaled by 255/65535 and rounded.
+- 16-bit grey is scaled by 255/65535 and rounded. Of 16-bit colours Pillow gives the
+  upper 8 bits, which is at most one less.
 """
 
 import io
@@ -18,21 +19,22 @@ _SPACES = {"RGB": "RGB", "L": "GRAY", "CMYK": "CMYK"}
 _SIXTEEN_BIT_MODES = frozenset({"I", "I;16", "I;16L", "I;16B", "I;16N"})
 
 
-def to_rgb(image: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
-    """The loaded `image` in mode RGB, and PROFILE_UNREADABLE if its profile was not used.
+def to_srgb(image: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
+    """The loaded `image` in mode RGB, or L where it is grey.
 
-    `image` itself where it is that already: copying a photograph takes as long as
-    decoding it.
+    With it comes PROFILE_UNREADABLE if its profile was not used. It is `image` itself
+    where nothing was to be done: copying a photograph takes as long as decoding it, and
+    resizing one band a third of resizing three.
 
     Raises ValueError for pixels without a defined range (float, 32-bit integers).
     """
     image = _eight_bits(image)
     alpha = image.convert("RGBA").getchannel("A") if image.has_transparency_data else None
     opaque, warnings = _managed(_without_alpha(image), image.info.get("icc_profile"))
-    rgb = opaque if opaque.mode == "RGB" else opaque.convert("RGB")
     if alpha is not None:
-        rgb = Image.composite(rgb, Image.new("RGB", rgb.size, _WHITE), alpha)
-    return rgb, warnings
+        rgb = opaque.convert("RGB")
+        return Image.composite(rgb, Image.new("RGB", rgb.size, _WHITE), alpha), warnings
+    return opaque if opaque.mode in {"RGB", "L"} else opaque.convert("RGB"), warnings
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:
@@ -55,13 +57,13 @@ def _eight_bits(image: Image.Image) -> Image.Image:
 
 def _without_alpha(image: Image.Image) -> Image.Image:
     """Colours in the mode that a profile can describe, transparency dropped."""
+    if image.mode == "CMYK" or (image.mode in {"RGB", "L"} and not image.has_transparency_data):
+        return image
     if image.mode in {"1", "L", "LA", "La"}:
         return image.convert("LA").convert("L") if image.mode == "La" else image.convert("L")
-    if image.mode == "CMYK":
-        return image
     if image.has_transparency_data:
         return image.convert("RGBA").convert("RGB")
-    return image if image.mode == "RGB" else image.convert("RGB")
+    return image.convert("RGB")
 
 
 def _managed(image: Image.Image, profile: bytes | None) -> tuple[Image.Image, tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """Encoded images → the pixels that a graph takes.
 
-    bytes ── decode ──▶ RGB image ── preprocess ──▶ uint8 [H, W, 3]
+    bytes ── decode ──▶ RGB or grey image ── preprocess ──▶ uint8 [H, W, 3]
 
 Every function is pure and can be pickled: run them in threads or processes.
 Normalisation is part of the graph and never happens here.
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
 from lookbench_core.manifest import ImageInput, Resize
-from lookbench_inference.colour import PROFILE_UNREADABLE, to_rgb
+from lookbench_inference.colour import PROFILE_UNREADABLE, to_srgb
 from lookbench_inference.errors import ItemUnreadable, ModelContractMismatch
 from lookbench_inference.exif import upright
 
@@ -51,7 +51,7 @@ _FILTERS = {
 
 @dataclass(frozen=True)
 class Decoded:
-    """An image in mode RGB, upright, and keys of WARNINGS."""
+    """An image in mode RGB, or L where it is grey, upright; and keys of WARNINGS."""
 
     image: Image.Image
     warnings: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ def decode(content: bytes, *, max_pixels: int = MAX_PIXELS) -> Decoded:
 def preprocess(
     image: Image.Image, resize: Resize, height: int, width: int, *, max_pixels: int = MAX_PIXELS
 ) -> npt.NDArray[np.uint8]:
-    """uint8 [height, width, 3] of an RGB image, not to be written to.
+    """uint8 [height, width, 3] of an image in mode RGB or L, not to be written to.
 
     Pillow's filters, antialiased when reducing. `shortest_edge_crop` follows the
     image processors of transformers: the long side is cut to an integer, the
@@ -108,13 +108,13 @@ def preprocess(
     """
     resample = _FILTERS[resize.filter]
     if resize.shortest_edge is None:
-        return np.asarray(image.resize((width, height), resample))
+        return _three_bands(image.resize((width, height), resample))
     size = _shortest_edge_size(image.size, resize.shortest_edge)
     _check_size(size, max_pixels)
     resized = image.resize(size, resample)
     left = (resized.width - width) // 2
     top = (resized.height - height) // 2
-    return np.asarray(resized.crop((left, top, left + width, top + height)))
+    return _three_bands(resized.crop((left, top, left + width, top + height)))
 
 
 def prepare(
@@ -173,17 +173,25 @@ def prepare_batch(
 def _decoded(image: Image.Image) -> Decoded:
     image.load()
     exif = image.info.get("exif", b"")
-    rgb, warnings = to_rgb(image)
+    pixels, warnings = to_srgb(image)
+    if image.format == "GIF":
+        pixels = pixels.copy()  # to ask a GIF for further frames is to lose the first
     if _several_frames(image):
         warnings = (*warnings, FIRST_FRAME_ONLY)
     try:
-        return Decoded(upright(rgb, exif), warnings)
+        return Decoded(upright(pixels, exif), warnings)
     except ValueError:
-        return Decoded(rgb, (*warnings, EXIF_UNREADABLE))
+        return Decoded(pixels, (*warnings, EXIF_UNREADABLE))
+
+
+def _three_bands(image: Image.Image) -> npt.NDArray[np.uint8]:
+    """uint8 [H, W, 3]; grey three times, which no filter would have made different."""
+    pixels = np.asarray(image)
+    return pixels if pixels.ndim == 3 else np.broadcast_to(pixels[..., None], (*pixels.shape, 3))
 
 
 def _several_frames(image: Image.Image) -> bool:
-    """Whether frames follow the first. Seeks in a GIF, whose first frame is converted by then."""
+    """Whether frames follow the first."""
     try:
         return bool(getattr(image, "is_animated", False))
     except Exception:

@@ -21,6 +21,7 @@ from lookbench_inference.images import (
     WARNINGS,
     decode,
     prepare,
+    prepare_batch,
     preprocess,
 )
 
@@ -34,19 +35,44 @@ def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
     return file.getvalue()
 
 
-def png_header(width: int, height: int) -> bytes:
+def png(width: int, height: int, depth: int, colour: int, rows: bytes) -> bytes:
+    """A PNG by hand; `rows` with a filter byte before each."""
+
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
             struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
         )
 
-    size = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
     return (
         b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", size)
-        + chunk(b"IDAT", zlib.compress(b""))
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows))
         + chunk(b"IEND", b"")
     )
+
+
+def png_header(width: int, height: int) -> bytes:
+    return png(width, height, 8, 0, b"")
+
+
+def tiff_of_16_bits(red: int, green: int, blue: int) -> bytes:
+    """One pixel of 3 x 16 bits, uncompressed (TIFF 6.0, section 6), in 134 bytes."""
+    short, long = 3, 4
+    entries = [
+        (256, short, 1, 1),  # ImageWidth
+        (257, short, 1, 1),  # ImageLength
+        (258, short, 3, 122),  # BitsPerSample, behind the directory of 8 + 2 + 9 * 12 + 4 bytes
+        (259, short, 1, 1),  # Compression: none
+        (262, short, 1, 2),  # PhotometricInterpretation: RGB
+        (273, long, 1, 128),  # StripOffsets, behind BitsPerSample
+        (277, short, 1, 3),  # SamplesPerPixel
+        (278, short, 1, 1),  # RowsPerStrip
+        (279, long, 1, 6),  # StripByteCounts
+    ]
+    directory = b"".join(struct.pack("<HHII", *entry) for entry in entries)
+    head = b"II" + struct.pack("<HIH", 42, 8, len(entries)) + directory + bytes(4)
+    return head + struct.pack("<6H", 16, 16, 16, red, green, blue)
 
 
 def reason(content: bytes, **options: int) -> str:
@@ -89,7 +115,7 @@ def test_damage_anywhere_gives_an_image_or_one_unreadable_item(kind: str) -> Non
         damaged = np.frombuffer(whole, dtype=np.uint8).copy()
         places = generator.integers(0, min(len(damaged), 800), 4)
         damaged[places] = generator.integers(0, 256, 4)
-        assert outcome(damaged.tobytes()) in ("RGB", IMAGE_UNREADABLE, IMAGE_TOO_LARGE)
+        assert outcome(damaged.tobytes()) in ("RGB", "L", IMAGE_UNREADABLE, IMAGE_TOO_LARGE)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "TIFF", "BMP", "AVIF"])
@@ -176,6 +202,73 @@ def test_the_first_frame_is_used_and_told(kind: str) -> None:
     decoded = decode(content)
     assert decoded.image.getpixel((4, 4)) == pytest.approx((255, 0, 0), abs=3)
     assert decoded.warnings == (FIRST_FRAME_ONLY,)
+
+
+def test_the_first_frame_of_a_grey_animation_is_not_lost_by_asking_for_the_second() -> None:
+    dark, light = (Image.new("L", (8, 8), value) for value in (40, 200))
+    content = encoded(dark, "GIF", save_all=True, append_images=[light])
+    decoded = decode(content)
+    assert decoded.image.getpixel((4, 4)) in (40, (40, 40, 40))
+    assert decoded.warnings == (FIRST_FRAME_ONLY,)
+    assert prepare(content, image_input()).pixels.min() == 40
+
+
+ODD_FILES = {
+    "CMYK red": (
+        encoded(Image.new("CMYK", (8, 8), (0, 255, 255, 0)), "JPEG", quality=100),
+        (255, 0, 0),
+        3,
+    ),
+    "grey, half transparent": (encoded(Image.new("LA", (2, 2), (0, 128)), "PNG"), (127,) * 3, 0),
+    "colour, half transparent": (
+        encoded(Image.new("RGBA", (2, 2), (255, 0, 0, 128)), "PNG"),
+        (255, 127, 127),
+        0,
+    ),
+    "palette, black transparent": (
+        encoded(Image.new("P", (2, 2), 0), "PNG", transparency=0),
+        (255, 255, 255),
+        0,
+    ),
+    "white of 1 bit": (encoded(Image.new("1", (9, 9), 1), "PNG"), (255, 255, 255), 0),
+    "black of 1 bit": (encoded(Image.new("1", (9, 9), 0), "TIFF"), (0, 0, 0), 0),
+    # round(33000 * 255 / 65535) = round(128.4); plain conversion gives 255.
+    "grey of 16 bits, PNG": (png(1, 1, 16, 0, b"\0" + struct.pack(">H", 33000)), (128,) * 3, 0),
+    "grey of 16 bits, TIFF": (
+        encoded(Image.fromarray(np.full((2, 2), 33000, np.uint16)), "TIFF"),
+        (128,) * 3,
+        0,
+    ),
+    # Upper bytes: 33000 = 0x80E8, 65535 = 0xFFFF, 255 = 0x00FF.
+    "colour of 16 bits, PNG": (
+        png(1, 1, 16, 2, b"\0" + struct.pack(">3H", 33000, 65535, 255)),
+        (128, 255, 0),
+        0,
+    ),
+    "colour of 16 bits, TIFF": (tiff_of_16_bits(33000, 65535, 255), (128, 255, 0), 0),
+}
+
+
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_odd_colour_modes_have_the_pixels_that_one_sees(name: str) -> None:
+    """Fault A27: white behind what is transparent, no channel inverted, no bit lost."""
+    content, expected, tolerance = ODD_FILES[name]
+    prepared = prepare(content, image_input())
+    assert prepared.pixels.shape == (8, 6, 3)
+    assert np.abs(prepared.pixels.astype(int) - expected).max() <= tolerance
+    assert prepared.warnings == ()
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+def test_a_picture_held_sideways_is_embedded_upright(kind: str) -> None:
+    """Stored with the left half white; orientation 6 turns it by 90 degrees: white on top."""
+    stored = Image.new("L", (16, 16))
+    stored.paste(255, (0, 0, 8, 16))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    pixels = prepare(encoded(stored.convert("RGB"), kind, exif=exif), image_input()).pixels
+    assert pixels[0].min() > 250
+    assert pixels[-1].max() < 5
 
 
 def test_every_warning_has_words() -> None:
@@ -308,6 +401,52 @@ def test_work_and_answers_can_be_pickled() -> None:
     function, model = pickle.loads(pickle.dumps((prepare, image_input())))
     answer = function(encoded(Image.fromarray(NOISE), "PNG"), model)
     assert np.array_equal(pickle.loads(pickle.dumps(answer)).pixels, answer.pixels)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "TIFF", "BMP"])
+@pytest.mark.parametrize("rule", ["squash", "crop"])
+@pytest.mark.parametrize("filter_name", ["nearest", "bilinear", "bicubic", "lanczos"])
+def test_shortcuts_leave_every_pixel_as_it_was(kind: str, rule: str, filter_name: str) -> None:
+    """Reference: converted and copied at every step, three bands throughout."""
+    resize = Resize(mode="squash", filter=filter_name)
+    if rule == "crop":
+        resize = Resize(mode="shortest_edge_crop", filter=filter_name, shortest_edge=9)
+    model = image_input(tried=resize)
+    for picture in (NOISE, NOISE[..., 0]):
+        content = encoded(Image.fromarray(picture), kind)
+        assert np.array_equal(prepare(content, model, "tried").pixels, plainly(content, resize))
+
+
+def plainly(content: bytes, resize: Resize, height: int = 8, width: int = 6) -> np.ndarray:
+    with Image.open(io.BytesIO(content)) as image:
+        rgb = image.convert("RGB").copy()
+    resample = Image.Resampling[resize.filter.upper()]
+    if resize.shortest_edge is None:
+        return np.array(rgb.resize((width, height), resample))
+    scale = resize.shortest_edge / min(rgb.size)
+    size = [max(resize.shortest_edge, int(side * scale)) for side in rgb.size]
+    left, top = (size[0] - width) // 2, (size[1] - height) // 2
+    return np.array(rgb.resize(size, resample))[top : top + height, left : left + width]
+
+
+def test_a_batch_holds_the_pixels_of_each_item_in_order() -> None:
+    contents = [encoded(Image.fromarray(NOISE[: 8 * n]), "PNG") for n in (1, 2, 3)]
+    batch = prepare_batch(["a", "b", "c"], contents, image_input())
+    assert (batch.shape, batch.dtype) == ((3, 8, 6, 3), np.uint8)
+    for row, content in zip(batch, contents, strict=True):
+        assert np.array_equal(row, prepare(content, image_input()).pixels)
+
+
+def test_a_batch_names_the_item_that_cannot_be_decoded() -> None:
+    with pytest.raises(ItemUnreadable, match="item b: the file has 0 bytes") as caught:
+        prepare_batch(["a", "b"], [encoded(Image.fromarray(NOISE), "PNG"), b""], image_input())
+    assert caught.value.row_reason == IMAGE_UNREADABLE
+
+
+def test_a_batch_stops_when_nobody_waits_for_it() -> None:
+    asked = iter([False, True])
+    contents = [encoded(Image.fromarray(NOISE), "PNG"), b"damaged"]
+    prepare_batch(["a", "b"], contents, image_input(), stopped=lambda: next(asked))
 
 
 def test_a_very_long_image_does_not_grow_beyond_the_pixel_limit_on_its_way():
