@@ -93,12 +93,20 @@ async def _serving(
     store = RunStore(database, watcher.notify, limit)
     files = RunFiles(settings.store_dir / "runs")
     fan_out = FanOut(
-        settings.in_flight,
-        settings.request_bytes,
-        settings.request_timeout_s,
-        settings.max_pixels,
+        in_flight=settings.in_flight,
+        # One for each request that may end together, one for each worker's hands.
+        ahead=settings.in_flight + settings.workers,
+        request_bytes=settings.request_bytes,
+        request_timeout_s=settings.request_timeout_s,
+        max_pixels=settings.max_pixels,
     )
-    models = ModelCatalog(settings.model_repository, triton, fan_out, pools.prepare)
+    models = ModelCatalog(
+        settings.model_repository,
+        triton,
+        fan_out,
+        pools.prepare,
+        self_check=settings.self_check,
+    )
     benchmarks = BenchmarkCatalog(database, settings, store.uses_benchmark, pools.imports)
     await asyncio.to_thread(benchmarks.recover)
     cache = EmbeddingCache(settings.cache_folder, settings.cache_bytes)

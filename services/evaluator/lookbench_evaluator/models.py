@@ -20,6 +20,7 @@ from lookbench_inference.embedders import FanOut, Served, open_embedder
 from lookbench_inference.errors import ModelContractMismatch, ModelNotReady, TritonUnavailable
 from lookbench_inference.options import EncoderOptions, completed
 from lookbench_inference.ports import Embedder
+from lookbench_inference.self_check import SelfChecks
 from lookbench_inference.triton import RepositoryEntry, TritonClient
 
 WAIT_INTERVAL_S = 0.5
@@ -40,11 +41,18 @@ class ModelCatalog:
     """Reads manifests from the repository folder and readiness from Triton."""
 
     def __init__(
-        self, repository: Path, triton: TritonClient, fan_out: FanOut, workers: Executor
+        self,
+        repository: Path,
+        triton: TritonClient,
+        fan_out: FanOut,
+        workers: Executor,
+        *,
+        self_check: bool = True,
     ) -> None:
         self._repository, self._triton = repository, triton
         self._fan_out, self._workers = fan_out, workers
         self._admission: dict[str, Admission] = {}
+        self._self_checks = SelfChecks() if self_check else None
 
     async def all(self) -> list[ModelInfo]:
         """All models of the folder and of Triton, by name. Never fails for an absent Triton."""
@@ -67,6 +75,10 @@ class ModelCatalog:
         Raises ModelNotFound, ManifestInvalid, ModelNotReady, TritonUnavailable,
         ModelContractMismatch.
         """
+        return (await self._found(name))[0]
+
+    async def _found(self, name: str) -> tuple[ModelManifest, str]:
+        """Manifest and version as `require`."""
         folder = self._folder(name)
         manifest = await asyncio.to_thread(read_manifest, folder)
         if not await self._triton.model_ready(name):
@@ -76,8 +88,9 @@ class ModelCatalog:
                 model=name,
                 url=self._triton.url,
             )
-        check_contract(manifest, await self._triton.contract(name))
-        return manifest
+        contract = await self._triton.contract(name)
+        check_contract(manifest, contract)
+        return manifest, max(contract.versions, key=int, default="")
 
     async def wait_for(self, names: Iterable[str], patience_s: float) -> None:
         """Waits until every model can be asked, for a server that is just starting.
@@ -115,22 +128,23 @@ class ModelCatalog:
     async def open(self, encoder: Encoder, deadline: float | None = None) -> Embedder:
         """An embedder for a `completed` encoder, for use until `deadline` in event-loop time.
 
-        Raises as `require`.
+        Before the first one of a version the model is asked whether its rows are right.
+        Raises as `require`, and as `self_check.check`.
         """
-        manifest = await self.require(encoder.model)
+        manifest, version = await self._found(encoder.model)
         admission = self._admission.setdefault(
             encoder.model, Admission.of(self._fan_out.in_flight, self._fan_out.ahead)
         )
         served = Served(self._triton, manifest, self._fan_out, self._workers, admission, deadline)
         folder = self._folder(encoder.model)
+        if self._self_checks is not None:
+            await self._self_checks.ensure(served, version, folder)
         return await asyncio.to_thread(open_embedder, served, _options(encoder), folder)
 
     async def pin(self, name: str) -> PinnedModel:
         """The version and graph that Triton serves for a model now."""
-        manifest = await self.require(name)
-        contract = await self._triton.contract(name)
-        newest = max(contract.versions, key=int, default="")
-        return PinnedModel(model=name, version=newest, graph_digest=manifest.graph.digest)
+        manifest, version = await self._found(name)
+        return PinnedModel(model=name, version=version, graph_digest=manifest.graph.digest)
 
     async def missing(self) -> list[str]:
         """Names of exported models that Triton does not serve. Raises TritonUnavailable."""

@@ -71,6 +71,10 @@ class Settings(BaseSettings):
     request_bytes: int = Field(4 << 20, ge=1 << 10, description="tensor bytes of one request")
     request_timeout_s: float = Field(60.0, gt=0, description="deadline of one request, seconds")
     run_timeout_s: float = Field(24 * 3600.0, gt=0, description="deadline of one run, seconds")
+    self_check: bool = Field(
+        True,
+        description="compare a model's rows alone, in a batch and at once before its first run",
+    )
     workers: int = Field(
         os.cpu_count() or 1, ge=1, description="threads that decode images and tokenise"
     )
