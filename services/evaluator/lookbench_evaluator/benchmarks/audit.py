@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from lookbench_core.benchmark import Judgement, Subset
 from lookbench_evaluator.benchmarks.collection import Collection
+from lookbench_evaluator.benchmarks.content_digests import groups_of_equals
 
 
 @dataclass(frozen=True)
@@ -40,20 +43,24 @@ def audit_subset(
     subset: Subset, collections: Mapping[str, Collection], judgements: Sequence[Judgement]
 ) -> SubsetAudit:
     """Compares contents by digest. `collections` holds those of the subset by name."""
-    holders: dict[str, list[tuple[Collection, int]]] = {}
-    for name in (*subset.galleries, *subset.noise):
-        part = collections[name]
-        for row, digest in enumerate(part.content_digests):
-            holders.setdefault(digest, []).append((part, row))
-    groups = [_group(rows, judgements) for rows in holders.values() if len(rows) > 1]
-    queries = collections[subset.queries]
-    found = [
-        query
-        for query, digest in zip(queries.ids, queries.content_digests, strict=True)
-        if digest in holders
+    parts = [collections[name] for name in (*subset.galleries, *subset.noise)]
+    raw = np.concatenate([part.content_digests.raw for part in parts])
+    starts = np.cumsum([0, *(len(part) for part in parts)])
+
+    def place(position: int) -> tuple[Collection, int]:
+        number = int(np.searchsorted(starts, position, side="right")) - 1
+        return parts[number], position - int(starts[number])
+
+    groups = [
+        _group([place(position) for position in rows.tolist()], judgements)
+        for rows in groups_of_equals(raw)
     ]
+    queries = collections[subset.queries]
+    found = np.flatnonzero(np.isin(queries.content_digests.raw, raw))
     return SubsetAudit(
-        subset.name, tuple(sorted(groups, key=lambda group: group.ids)), tuple(sorted(found))
+        subset.name,
+        tuple(sorted(groups, key=lambda group: group.ids)),
+        tuple(sorted(queries.ids[row] for row in found.tolist())),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from lookbench_core.benchmark import Modality
+from lookbench_evaluator.benchmarks.content_digests import ContentDigests
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class Collection:
     """Row i of every field is the same query or item.
 
     labels: name → object array [N] of strings, None where a row has none.
-    groups: None = a group of its own. content_digests: `sha256:<hex>`.
+    groups: None = a group of its own.
     """
 
     name: str
@@ -23,7 +24,7 @@ class Collection:
     labels: dict[str, npt.NDArray[Any]]
     groups: list[str | None]
     times: list[datetime | None]
-    content_digests: list[str]
+    content_digests: ContentDigests
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -1,6 +1,6 @@
 """A stored benchmark, opened for reading: ids and labels at once, contents as they are needed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from lookbench_core.benchmark import (
 from lookbench_core.digests import content_digest
 from lookbench_evaluator.benchmarks.audit import DuplicateGroup, SubsetAudit, audit_subset
 from lookbench_evaluator.benchmarks.collection import Collection
+from lookbench_evaluator.benchmarks.content_digests import ContentDigests, packed
 from lookbench_evaluator.benchmarks.contents import ContentReader
 from lookbench_evaluator.benchmarks.fingerprint import (
     benchmark_digest,
@@ -75,7 +76,7 @@ class StoredBenchmark:
         path = collection_path(self.folder, name)
         with parquet_errors(path), open_streaming(path) as file:
             columns = [c for c in file.schema_arrow.names if c not in ("image", "text")]
-            table = file.read(columns=columns).to_pydict()
+            digests, table = _columns(file, columns)
         labels = {
             column.removeprefix(LABEL_PREFIX): np.array(values, dtype=object)
             for column, values in table.items()
@@ -88,7 +89,7 @@ class StoredBenchmark:
             labels=labels,
             groups=table["group"],
             times=table["time"],
-            content_digests=table["content_digest"],
+            content_digests=digests,
         )
 
     def reader(self, name: str) -> ContentReader:
@@ -184,6 +185,26 @@ class StoredBenchmark:
         with parquet_errors(path), open_streaming(path) as file:
             rows: list[dict[str, Any]] = file.read().to_pylist()
         return rows
+
+
+def _columns(
+    file: pq.ParquetFile, names: Sequence[str]
+) -> tuple[ContentDigests, dict[str, list[Any]]]:
+    """Digests, and the other columns. Of a million rows little is held twice.
+
+    A value that repeats, as labels and groups do, is one object.
+    """
+    digests, others = bytearray(), [name for name in names if name != "content_digest"]
+    columns: dict[str, list[Any]] = {name: [] for name in others}
+    seen: dict[str, dict[Any, Any]] = {name: {} for name in others if name != "id"}
+    for group in range(file.num_row_groups):
+        table = file.read_row_group(group, columns=names).to_pydict()
+        digests += packed(table["content_digest"])
+        for name in others:
+            same = seen.get(name)
+            values = table[name]
+            columns[name] += values if same is None else [same.setdefault(v, v) for v in values]
+    return ContentDigests(digests), columns
 
 
 def _read_manifest(path: Path) -> BenchmarkManifest:

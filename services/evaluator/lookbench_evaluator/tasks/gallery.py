@@ -9,6 +9,7 @@ import numpy as np
 from lookbench_core.benchmark import Subset
 from lookbench_core.ids import code_point_rank
 from lookbench_evaluator.benchmarks.collection import Collection
+from lookbench_evaluator.benchmarks.content_digests import groups_of_equals
 from lookbench_evaluator.retrieval.blocks import of_file
 from lookbench_evaluator.retrieval.vectors import Ints, Vectors
 
@@ -62,8 +63,7 @@ def make_gallery(
     names = (*subset.galleries, *noise)
     parts = [collections[name] for name in names]
     ids = [item for part in parts for item in part.ids]
-    digests = [digest for part in parts for digest in part.content_digests]
-    kept, candidate_of = _merged(ids, digests) if merge else (np.arange(len(ids)),) * 2
+    kept, candidate_of = _merged(ids, parts) if merge else (np.arange(len(ids)),) * 2
     bounds = np.cumsum([0, *(len(part.ids) for part in parts)])
     rows = {
         name: kept[(kept >= start) & (kept < end)] - start
@@ -89,13 +89,10 @@ def _labels(parts: Sequence[Collection]) -> dict[str, list[str | None]]:
     }
 
 
-def _merged(ids: Sequence[str], digests: Sequence[str]) -> tuple[Ints, Ints]:
+def _merged(ids: Sequence[str], parts: Sequence[Collection]) -> tuple[Ints, Ints]:
     """Rows that stand for their equals (the lowest id of each content), and who stands for whom."""
-    lowest: dict[str, int] = {}
-    for row, digest in enumerate(digests):
-        best = lowest.setdefault(digest, row)
-        if ids[row] < ids[best]:
-            lowest[digest] = row
-    kept = np.array(sorted(lowest.values()), dtype=np.int64)
-    standing = np.array([lowest[digest] for digest in digests], dtype=np.int64)
+    standing = np.arange(len(ids))
+    for rows in groups_of_equals(np.concatenate([part.content_digests.raw for part in parts])):
+        standing[rows] = min(rows.tolist(), key=ids.__getitem__)
+    kept = np.unique(standing)
     return kept, np.searchsorted(kept, standing)

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 
 from lookbench_core.benchmark import Subset
+from lookbench_core.digests import content_digest
 from lookbench_evaluator.benchmarks.collection import Collection
+from lookbench_evaluator.benchmarks.content_digests import ContentDigests
 from lookbench_evaluator.tasks.gallery import make_gallery
 
 SUBSET = Subset(name="s", queries="q", galleries=("own",), noise=("noise",))
+
+
+def digests_of(contents):
+    return ContentDigests.of(content_digest(content.encode()) for content in contents)
 
 
 def a_collection(name, ids, digests, labels):
@@ -18,7 +24,7 @@ def a_collection(name, ids, digests, labels):
         labels={"class": np.array(labels, dtype=object)},
         groups=[None] * len(ids),
         times=[None] * len(ids),
-        content_digests=digests,
+        content_digests=digests_of(digests),
     )
 
 
@@ -32,7 +38,7 @@ def collections():
         labels={},
         groups=[None] * 2,
         times=[None] * 2,
-        content_digests=["y", "z"],
+        content_digests=digests_of(["y", "z"]),
     )
     return {"own": own, "noise": noise}
 
