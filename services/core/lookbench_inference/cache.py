@@ -20,7 +20,7 @@ from lookbench_inference.cache_eviction import (
     steps_to_give_back,
     store,
 )
-from lookbench_inference.cache_faults import FAULTS, Fault, Faults, kind_and_advice
+from lookbench_inference.cache_faults import FAULTS, Fault, Faults, diagnosis
 from lookbench_inference.cache_file import (
     FILE_NAME,
     CacheFile,
@@ -198,11 +198,11 @@ class EmbeddingCache:
             try:
                 return step(self._file.connection())
             except FAULTS as error:
-                kind, advice = kind_and_advice(error)
+                kind, problem = diagnosis(error)
                 if kind == "damaged":
                     self._recover("asking", error)
                 raise CacheUnavailable(
-                    f"{self.path}: {error}; {advice}", path=self.path, state=kind, problem=error
+                    f"{self.path}: {problem}", path=self.path, state=kind, problem=problem
                 ) from error
 
     def _remove_all(self, db: sqlite3.Connection) -> Pruned:

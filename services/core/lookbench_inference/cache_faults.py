@@ -32,8 +32,14 @@ Fault = sqlite3.Error | OSError | NotACache | UnicodeDecodeError | JSONDecodeErr
 FAULTS = get_args(Fault)
 
 
-def kind_and_advice(error: Fault) -> tuple[str, str]:
-    """What is wrong in a word, and the next step."""
+def diagnosis(error: Fault) -> tuple[str, str]:
+    """What is wrong: in a word, and in a sentence with the next step."""
+    kind, advice = _kind_and_advice(error)
+    problem = getattr(error, "strerror", None) or str(error)
+    return kind, f"{problem}; {advice}"
+
+
+def _kind_and_advice(error: Fault) -> tuple[str, str]:
     if isinstance(error, NotACache):
         return "foreign", "move the file away, or set cache_dir to another folder"
     if isinstance(error, BlockingIOError):
@@ -60,9 +66,9 @@ class Faults:
 
     def note(self, work: str, error: Fault) -> bool:
         """Pauses `work`; True when the file is damaged and must make way for a new one."""
-        kind, advice = kind_and_advice(error)
+        kind, problem = diagnosis(error)
         self._again_at[work] = time.monotonic() + (0.0 if kind == "damaged" else PAUSE_S)
-        self.warn(kind, f"{error}; {advice}")
+        self.warn(kind, problem)
         return kind == "damaged"
 
     def warn(self, kind: str, problem: str) -> None:

@@ -20,7 +20,7 @@ _APPLICATION_ID = 0x4C426563
 _VERSION = 1
 _PAGE_BYTES = 8192
 _OWN_MEMORY_KIB = 16 << 10
-_MOST_LOG_BYTES = 8 << 20
+_MOST_LOG_BYTES = 32 << 20
 _LEAST_LOG_BYTES = 256 << 10
 _PATIENCE_MS = 200
 _MOST_KEPT_FREE_BYTES = 1 << 30
@@ -41,6 +41,7 @@ class CacheFile:
         self.path = path
         # What is written goes to the write-ahead log first: both together are the limit.
         self._log_bytes = min(max(limit_bytes // 20, _LEAST_LOG_BYTES), _MOST_LOG_BYTES)
+        self._longest_log = 2 * self._log_bytes
         self.target_bytes = max(limit_bytes - self._log_bytes, 0)
         self._db: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
@@ -109,12 +110,14 @@ class CacheFile:
         Others, such as the store of the runs, need the disk more.
         """
         disk = shutil.disk_usage(self.path.parent)
-        spare = disk.free - min(disk.total // 20, _MOST_KEPT_FREE_BYTES)
+        kept_free = min(disk.total // 20, _MOST_KEPT_FREE_BYTES)
+        log_growth = max(self._longest_log - _size(_beside(self.path, "-wal")), 0)
+        spare = disk.free - kept_free - log_growth
         return min(self.target_bytes, file_bytes(db) + max(spare, 0))
 
     def flush_long_log(self) -> None:
         """Empties the write-ahead log where steady readers kept it from starting over."""
-        if _size(_beside(self.path, "-wal")) > 2 * self._log_bytes:
+        if _size(_beside(self.path, "-wal")) > self._longest_log:
             self.flush_log()
 
     def flush_log(self) -> None:
@@ -168,7 +171,7 @@ def _opened(path: Path, log_bytes: int) -> sqlite3.Connection:
         if _is_empty(db):
             _create(db)
         elif not _is_ours(db):
-            raise NotACache(f"{path} is not an embedding cache of this version")
+            raise NotACache("the file is not an embedding cache of this version")
         _tune(db, log_bytes)
     except BaseException:
         db.close()
