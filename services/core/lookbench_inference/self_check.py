@@ -109,8 +109,8 @@ async def check(served: Served, folder: Path) -> None:
     _check_distinct(served.manifest, probes, alone)
     batch = ORDER[: served.manifest.max_batch_size]
     rows = await _ask(served, probes, batch)
-    _check_equal_rows(served.manifest, batch, rows)
     _check_rows(served.manifest, batch, rows, alone, f"in a batch of {len(batch)}")
+    _check_equal_rows(served.manifest, batch, rows)
     singles = list(islice(cycle(numbers), TOGETHER))
     rows = await _ask_together(served, probes, singles)
     _check_rows(served.manifest, singles, rows, alone, f"among {TOGETHER} requests at once")
@@ -184,14 +184,14 @@ def _check_equal_rows(manifest: ModelManifest, rows: Sequence[int], answers: Vec
     """Equal inputs side by side have equal vectors."""
     places = np.asarray(rows)
     for probe in set(rows):
-        difference = float(np.ptp(answers[places == probe], axis=0).max())
+        difference = np.ptp(answers[places == probe], axis=0).max()
         if difference > SAME:
             raise ModelOutputInvalid(
                 f"model {manifest.name} answers equal rows of one batch of {len(rows)} with "
-                f"vectors that differ by {difference:.2g}; {_NEXT_STEP}",
+                f"vectors that differ by {difference:.6f}; {_NEXT_STEP}",
                 model=manifest.name,
-                batch=len(rows),
-                difference=difference,
+                rows=len(rows),
+                difference=f"{difference:.6f}",
             )
 
 
@@ -203,22 +203,21 @@ def _check_rows(
     expected = alone[list(rows)].astype(np.float64)
     cosines = np.sum(answers * expected, axis=1)
     worst = int(cosines.argmin())
+    told = {"model": manifest.name, "rows": len(rows), "cosine": f"{cosines[worst]:.6f}"}
     if cosines[worst] < tolerance.cosine:
         raise ModelOutputInvalid(
             f"model {manifest.name} answers row {worst} {where} unlike the same input alone: "
-            f"cosine {cosines[worst]:.4f}, at least {tolerance.cosine} is expected of "
+            f"cosine {told['cosine']}, at least {tolerance.cosine} is expected of "
             f"{manifest.graph.precision}; {_NEXT_STEP}",
-            model=manifest.name,
-            rows=len(rows),
-            cosine=float(cosines[worst]),
+            row=worst,
+            precision=manifest.graph.precision,
+            **told,
         )
     if _ranks_differ(expected @ expected.T, answers @ answers.T, tolerance.tie):
         raise ModelOutputInvalid(
             f"model {manifest.name} ranks inputs {where} in another order than alone, though "
-            f"its worst cosine is {cosines[worst]:.6f}; {_NEXT_STEP}",
-            model=manifest.name,
-            rows=len(rows),
-            cosine=float(cosines[worst]),
+            f"its worst cosine is {told['cosine']}; {_NEXT_STEP}",
+            **told,
         )
 
 
