@@ -1,6 +1,7 @@
 """`lookbench-evaluator`: starts the evaluator."""
 
 import asyncio
+import os
 import sys
 
 from pydantic import ValidationError
@@ -29,6 +30,16 @@ def main() -> None:
     except LookbenchError as error:
         print(f"lookbench-evaluator: {error.message}", file=sys.stderr)  # noqa: T201
         sys.exit(FAILED)
+    finally:
+        _let_go_of_output()
+
+
+def _let_go_of_output() -> None:
+    """Log lines that a full disk does not take must not change the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

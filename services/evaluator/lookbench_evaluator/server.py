@@ -1,6 +1,8 @@
 """The gRPC server: interceptors, health, reflection, ports, shutdown."""
 
 import asyncio
+import errno
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -93,10 +95,23 @@ def _probe_server(settings: Settings, checks: health.HealthServicer) -> grpc.aio
 def _listen(server: grpc.aio.Server, host: str, port: int, flag: str) -> None:
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
+        _try_to_bind(host, port)
         server.add_insecure_port(address)
-    except RuntimeError as error:
-        raise PortInUse(
-            f"cannot listen on {address}: is another program using the port? Stop it, or choose "
-            f"another with {flag}",
-            address=address,
-        ) from error
+    except (OSError, RuntimeError) as error:
+        is_taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        step = (
+            f"stop the program that uses it, or choose another port with {flag}"
+            if is_taken
+            else f"choose another with --host and {flag}"
+        )
+        why = getattr(error, "strerror", None) or error
+        text = f"cannot listen on {address}: {why}; {step}"
+        raise PortInUse(text, address=address) from error
+
+
+def _try_to_bind(host: str, port: int) -> None:
+    """Raises OSError, which says why; gRPC says only that it cannot."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))

@@ -1,7 +1,10 @@
 """Asking the evaluator in tests: small pictures, runs, refusals and health."""
 
+import os
 import socket
 import struct
+import subprocess
+import sys
 import zlib
 
 import grpc
@@ -61,6 +64,13 @@ def details(error):
     return info, others
 
 
+def reason_of(status):
+    """The reason in an error that is kept with a run or a benchmark."""
+    info = error_details_pb2.ErrorInfo()
+    assert status.details[0].Unpack(info)
+    return info.reason
+
+
 def refused(call, request, code, reason):
     with pytest.raises(grpc.RpcError) as caught:
         call(request, timeout=20)
@@ -74,3 +84,21 @@ def refused(call, request, code, reason):
 def health(evaluator, service):
     stub = health_pb2_grpc.HealthStub(evaluator.channel)
     return stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5).status
+
+
+def start_refused(**settings):
+    """What an evaluator that cannot start says: one line, exit code 1."""
+    settings = {"port": free_port(), **settings}
+    named = {f"LOOKBENCH_EVALUATOR_{k.upper()}": str(v) for k, v in settings.items()}
+    done = subprocess.run(
+        [sys.executable, "-m", "lookbench_evaluator"],
+        env={**os.environ, **named},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("lookbench-evaluator: ")
+    return line
