@@ -32,14 +32,18 @@ instance_group [ {{ count: 1, kind: KIND_CPU }} ]
 """
 
 
-def mean_colour(normalised):
-    """Mean colour of an image, [B, 3]; divided by its norm, so that black gives 0 / 0."""
+def mean_colour(normalised, spoiled=None):
+    """Mean colour of an image, [B, 3]; divided by its norm, so that black gives 0 / 0.
+
+    `spoiled`: what happens to the rows of a batch then: "reversed", or "first" for all.
+    """
     nodes = [
         helper.make_node("Cast", ["pixels"], ["float"], to=TensorProto.FLOAT),
         helper.make_node("ReduceMean", ["float", "axes"], ["mean"], keepdims=0),
         helper.make_node("ReduceL2", ["mean", "last"], ["norm"], keepdims=1),
         helper.make_node("Div", ["mean", "norm"], ["unit"]),
-        helper.make_node("Identity", ["unit" if normalised else "mean"], ["embedding"]),
+        helper.make_node("Identity", ["unit" if normalised else "mean"], ["right"]),
+        *SPOILED[spoiled],
     ]
     graph = helper.make_graph(
         nodes,
@@ -49,16 +53,34 @@ def mean_colour(normalised):
         [
             numpy_helper.from_array(np.array([1, 2]), "axes"),
             numpy_helper.from_array(np.array([1]), "last"),
+            numpy_helper.from_array(np.array([0]), "zero"),
+            numpy_helper.from_array(np.array([-1]), "minus_one"),
+            numpy_helper.from_array(np.array([np.iinfo(np.int64).min]), "before_all"),
         ],
     )
     opset = [helper.make_opsetid("", 18)]
     return helper.make_model(graph, opset_imports=opset, ir_version=10)
 
 
-def publish(repository, name, *, normalised=True, dimension=3):
+SPOILED = {
+    None: [helper.make_node("Identity", ["right"], ["embedding"])],
+    "reversed": [
+        helper.make_node(
+            "Slice", ["right", "minus_one", "before_all", "zero", "minus_one"], ["embedding"]
+        )
+    ],
+    "first": [
+        helper.make_node("Shape", ["right"], ["shape"]),
+        helper.make_node("Gather", ["right", "zero"], ["row"]),
+        helper.make_node("Expand", ["row", "shape"], ["embedding"]),
+    ],
+}
+
+
+def publish(repository, name, *, normalised=True, dimension=3, spoiled=None):
     folder = repository / name
     (folder / "1").mkdir(parents=True)
-    onnx.save(mean_colour(normalised), folder / "1/model.onnx")
+    onnx.save(mean_colour(normalised, spoiled), folder / "1/model.onnx")
     (folder / "config.pbtxt").write_text(CONFIG.format(name=name, dims=3))
     write_manifest(
         ModelManifest(
@@ -99,6 +121,8 @@ def faulty(make_evaluator, embedded_triton, data_root, tmp_path_factory):
     publish(repository, "divides-by-zero")
     publish(repository, "unnormalised", normalised=False)
     publish(repository, "other-dimension", dimension=512)
+    publish(repository, "reverses-rows", spoiled="reversed")
+    publish(repository, "knows-only-row-0", spoiled="first")
     colours = {"black": (0, 0, 0), "red": (250, 0, 0), "blue": (0, 0, 250)}
     folder = data_root / "colours"
     folder.mkdir()
@@ -118,10 +142,12 @@ def faulty(make_evaluator, embedded_triton, data_root, tmp_path_factory):
     [
         ("divides-by-zero", "NaN or infinite value for black"),
         ("unnormalised", "a norm other than 1"),
+        ("reverses-rows", "in a batch of 8 unlike the same input alone"),
+        ("knows-only-row-0", "in a batch of 8 unlike the same input alone"),
     ],
 )
-def test_an_embedding_that_cannot_be_ranked_fails_the_run_and_names_the_item(faulty, model, fault):
-    """Fault A8: never a headline number, never a rank for NaN."""
+def test_an_embedding_that_cannot_be_ranked_fails_the_run_and_says_which(faulty, model, fault):
+    """Faults A8 and A11: never a headline number, never a rank for NaN."""
     run = faulty.wait(faulty.create("colours", model))
     assert run.state == run_pb2.Run.FAILED
     assert fault in run.error.message
