@@ -27,10 +27,9 @@ from lookbench_inference.batching import Admission, run_bounded, split, split_by
 from lookbench_inference.errors import InferenceDeadline, ModelContractMismatch
 from lookbench_inference.images import MAX_PIXELS, prepare_batch
 from lookbench_inference.options import EncoderOptions
-from lookbench_inference.ports import Embedded, Embedder
+from lookbench_inference.ports import Embedded, Embedder, TensorServer
 from lookbench_inference.space import space_of
 from lookbench_inference.texts import Encoded, Padded, Tokenizer
-from lookbench_inference.triton import TritonClient
 from lookbench_inference.vectors import checked, shortened
 
 TOKEN_BYTES = 16  # two int64 a token: id and mask
@@ -78,7 +77,7 @@ class Served:
     deadline: event-loop time after which nothing is asked any more.
     """
 
-    triton: TritonClient
+    triton: TensorServer
     manifest: ModelManifest
     fan_out: FanOut
     workers: Executor
@@ -105,7 +104,7 @@ class Served:
         """
         manifest = self.manifest
         raw = await self.triton.infer(
-            manifest.name, inputs, manifest.output.tensor, self._timeout_s()
+            manifest.name, inputs, manifest.output.tensor, self._timeout_s(), self.deadline
         )
         return checked(raw, manifest, ids)
 

@@ -11,6 +11,10 @@ class TritonUnavailable(LookbenchError):
     retryable = True
 
 
+class TritonBusy(TritonUnavailable):
+    """The server answers, and takes no more requests now: its queue is full."""
+
+
 class ModelNotReady(LookbenchError):
     """The server answers, but not for this model."""
 
@@ -45,6 +49,17 @@ class InferenceFailed(LookbenchError):
 
     code = "INTERNAL"
     reason = "INFERENCE_FAILED"
+
+
+class ModelProcessDead(InferenceFailed):
+    """The process that runs the model is gone; a restart of the server mends it."""
+
+
+class SharedMemoryUnavailable(LookbenchError):
+    """Shared memory was asked for, and cannot be used with a server."""
+
+    code = "FAILED_PRECONDITION"
+    reason = "SHARED_MEMORY_UNAVAILABLE"
 
 
 class CacheUnavailable(LookbenchError):

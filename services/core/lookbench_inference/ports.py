@@ -1,8 +1,8 @@
 """What the evaluator needs of a served model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,27 @@ class Embedded:
 
     vectors: npt.NDArray[np.float32]
     truncated: npt.NDArray[np.bool_]
+
+
+class TensorServer(Protocol):
+    """Runs graphs: one Triton, or several that are asked as one."""
+
+    async def infer(
+        self,
+        model: str,
+        inputs: Mapping[str, npt.NDArray[Any]],
+        output: str,
+        timeout_s: float,
+        deadline: float | None = None,
+    ) -> npt.NDArray[np.float32]:
+        """The output tensor for one batch of inputs, of whatever type and shape it came.
+
+        timeout_s: of each try. deadline: event-loop time at which all of them end.
+
+        Raises TritonUnavailable, ModelNotReady, ModelContractMismatch,
+        ModelOutputInvalid, InferenceDeadline, InferenceFailed.
+        """
+        ...
 
 
 class Embedder(Protocol):

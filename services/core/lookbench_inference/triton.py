@@ -1,13 +1,17 @@
 """The only place that speaks to Triton (KServe v2 over gRPC, asyncio)."""
 
+import asyncio
+import itertools
+import os
+import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from tritonclient.grpc import InferInput, InferRequestedOutput
+from tritonclient.grpc import InferInput, InferRequestedOutput, InferResult
 from tritonclient.grpc.aio import InferenceServerClient
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
@@ -19,20 +23,32 @@ from lookbench_inference.errors import (
     InferenceFailed,
     ModelContractMismatch,
     ModelNotReady,
+    ModelOutputInvalid,
+    ModelProcessDead,
+    TritonBusy,
     TritonUnavailable,
 )
+from lookbench_inference.shared_memory import Region, RegionRefused, RegionUnknown
 
 MAX_MESSAGE_BYTES = 2**31 - 1
 # tritonclient lifts gRPC's 4 MiB limit only when it sets every channel option
-# itself, so the two sizes stand here beside the rest.
+# itself, so the two sizes stand here beside the rest. No keepalive: Triton ends
+# connections that ping more often than every five minutes.
 CHANNEL_OPTIONS: tuple[tuple[str, object], ...] = (
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.lb_policy_name", "round_robin"),
     ("grpc.initial_reconnect_backoff_ms", 200),
-    ("grpc.max_reconnect_backoff_ms", 2_000),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    # A host that swallows packets is given up after this long, not after 20 s.
+    ("grpc.min_reconnect_backoff_ms", 5_000),
 )
 CONTROL_TIMEOUT_S = 5.0
+
+# What Triton 2.51 says, seen in tests/integration/inference/test_real_faults.py.
+_QUEUE_FULL = ("maximum queue size", "Request timeout expired")
+_PROCESS_DEAD = "is not healthy"
+_REGION_UNKNOWN = "Unable to find shared memory region"
 
 
 @dataclass(frozen=True)
@@ -67,15 +83,27 @@ class RepositoryEntry:
 
 
 class TritonClient:
-    """One channel to one address; `dns:///host:port` balances over all its addresses."""
+    """One channel to one address; `dns:///host:port` balances over all its addresses.
+
+    It belongs to the process that made it: gRPC's threads do not survive a fork.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._client = InferenceServerClient(url, channel_args=list(CHANNEL_OPTIONS))
+        self._channel = InferenceServerClient(url, channel_args=list(CHANNEL_OPTIONS))
+        self._pid = os.getpid()
+        self._request_ids = map(f"{uuid.uuid4().hex}-{{}}".format, itertools.count(1))
 
     async def close(self) -> None:
         """Closes the channel; calls under way fail."""
         await self._client.close()
+
+    async def server_live(self) -> bool:
+        """Whether the server answers at all; never raises for an absent one."""
+        try:
+            return bool(await self._client.is_server_live(client_timeout=CONTROL_TIMEOUT_S))
+        except InferenceServerException:
+            return False
 
     async def server_ready(self) -> bool:
         """Whether the server answers and says it is ready; never raises for an absent one."""
@@ -89,7 +117,7 @@ class TritonClient:
 
         Raises TritonUnavailable when there is no server.
         """
-        async with self._translated(name):
+        async with self._translated(name, control=True):
             return bool(await self._client.is_model_ready(name, client_timeout=CONTROL_TIMEOUT_S))
 
     async def repository(self) -> list[RepositoryEntry]:
@@ -122,24 +150,107 @@ class TritonClient:
         inputs: Mapping[str, npt.NDArray[Any]],
         output: str,
         timeout_s: float,
+        deadline: float | None = None,
+        *,
+        region: Region | None = None,
     ) -> npt.NDArray[np.float32]:
-        """One request. Cancelling the awaiting task cancels the call at the server.
+        """One request, asked once. Cancelling the awaiting task cancels the call at the server.
 
-        Raises TritonUnavailable, ModelNotReady, ModelContractMismatch (the
-        server refused the tensors), InferenceDeadline, InferenceFailed.
+        deadline: event-loop time at which it ends, even if `timeout_s` is longer.
+        region: registered shared memory, large enough, through which the inputs travel.
+
+        Raises TritonUnavailable (TritonBusy when only its queue is full), ModelNotReady,
+        ModelContractMismatch (the server refused the tensors), InferenceDeadline,
+        InferenceFailed (ModelProcessDead when a restart mends it), ModelOutputInvalid
+        (the answer is another request's, or holds no such tensor), RegionUnknown.
         """
-        tensors = [_input_tensor(name, array) for name, array in inputs.items()]
+        request_id = next(self._request_ids)
+        if deadline is not None:
+            left = deadline - asyncio.get_running_loop().time()
+            timeout_s = max(0.0, min(timeout_s, left))
         async with self._translated(model):
             result = await self._client.infer(
                 model,
-                tensors,
+                _in_region(inputs, region) if region else _in_message(inputs),
+                request_id=request_id,
                 outputs=[InferRequestedOutput(output)],
                 client_timeout=timeout_s,
             )
-        array = result.as_numpy(output)
+        return self._answer(result, model, output, request_id)
+
+    async def register(self, region: Region) -> None:
+        """Makes a region known to the server; once more does no harm.
+
+        Raises RegionRefused when the server cannot open it, TritonUnavailable.
+        """
+        try:
+            await self._client.register_system_shared_memory(
+                region.name, region.key, region.size, client_timeout=CONTROL_TIMEOUT_S
+            )
+        except InferenceServerException as error:
+            status = _status(error)
+            if status in ("UNAVAILABLE", "DEADLINE_EXCEEDED"):
+                self._raise(error, "", "UNAVAILABLE")
+            if status != "ALREADY_EXISTS":  # names are unique: it is this one
+                raise RegionRefused(clean_reason(error.message())) from error
+
+    async def unregister(self, name: str) -> None:
+        """Makes the server forget a region.
+
+        Raises RegionRefused while a request uses it, TritonUnavailable.
+        """
+        try:
+            await self._client.unregister_system_shared_memory(
+                name, client_timeout=CONTROL_TIMEOUT_S
+            )
+        except InferenceServerException as error:
+            if _status(error) in ("UNAVAILABLE", "DEADLINE_EXCEEDED"):
+                self._raise(error, "", "UNAVAILABLE")
+            raise RegionRefused(clean_reason(error.message())) from error
+
+    async def regions(self) -> list[str]:
+        """Names of the shared memory regions that the server knows, whoever made them."""
+        async with self._translated("", control=True):
+            told = await self._client.get_system_shared_memory_status(
+                client_timeout=CONTROL_TIMEOUT_S
+            )
+        return list(told.regions)
+
+    @property
+    def _client(self) -> InferenceServerClient:
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                f"the client of {self.url} was made in process {self._pid} and carried over a "
+                "fork, where its calls would hang; make one in the process that asks"
+            )
+        return self._channel
+
+    def _answer(
+        self, result: InferResult, model: str, output: str, request_id: str
+    ) -> npt.NDArray[np.float32]:
+        known = {"model": model, "url": self.url}
+        answered = result.get_response().id
+        if answered != request_id:
+            raise ModelOutputInvalid(
+                f"Triton at {self.url} answered request {request_id} to {model} with the answer "
+                f"of {answered or 'a request without an id'}; look for a proxy between them that "
+                "mixes up answers",
+                **known,
+                asked=request_id,
+                answered=answered,
+            )
+        try:
+            array = result.as_numpy(output)
+        except (TypeError, ValueError) as error:
+            raise ModelOutputInvalid(
+                f"model {model} answered an output {output} whose bytes do not fit its shape: "
+                f"{error}",
+                **known,
+                output=output,
+            ) from error
         if array is None:
             raise ModelContractMismatch(
-                f"model {model} answered without its output {output}", model=model, output=output
+                f"model {model} answered without its output {output}", **known, output=output
             )
         return array  # type: ignore[no-any-return]
 
@@ -148,37 +259,68 @@ class TritonClient:
         try:
             yield
         except InferenceServerException as error:
-            status = str(error.status()).removeprefix("StatusCode.")
+            status = _status(error)
             if control and status == "DEADLINE_EXCEEDED":  # hung: no better than absent
                 status = "UNAVAILABLE"
-            told = clean_reason(error.message())
-            raise _translate(status, told, self.url, model) from error
+            self._raise(error, model, status)
+
+    def _raise(self, error: InferenceServerException, model: str, status: str) -> NoReturn:
+        raise _translate(status, clean_reason(error.message()), self.url, model) from error
+
+
+def _status(error: InferenceServerException) -> str:
+    return str(error.status()).removeprefix("StatusCode.")
 
 
 def _tensor_contracts(tensors: Any) -> dict[str, TensorContract]:
     return {t.name: TensorContract(t.datatype, tuple(t.shape)) for t in tensors}
 
 
-def _input_tensor(name: str, array: npt.NDArray[Any]) -> InferInput:
-    tensor = InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
-    tensor.set_data_from_numpy(np.ascontiguousarray(array))
-    return tensor
+def _in_message(inputs: Mapping[str, npt.NDArray[Any]]) -> list[InferInput]:
+    tensors = []
+    for name, array in inputs.items():
+        tensor = InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
+        tensors.append(tensor.set_data_from_numpy(np.ascontiguousarray(array)))
+    return tensors
 
 
-def _translate(status: str, told: str, url: str, model: str) -> LookbenchError:
+def _in_region(inputs: Mapping[str, npt.NDArray[Any]], region: Region) -> list[InferInput]:
+    tensors = []
+    for name, offset in region.fill(inputs).items():
+        array = inputs[name]
+        tensor = InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
+        tensors.append(tensor.set_shared_memory(region.name, array.nbytes, offset))
+    return tensors
+
+
+def _translate(status: str, told: str, url: str, model: str) -> Exception:
     """The most specific of our errors for a status and text of the server's."""
-    if status == "UNAVAILABLE" and "not ready" not in told:
-        return TritonUnavailable(
-            f"Triton at {url} does not answer ({told}); `lbclient status` shows the local stack",
-            url=url,
-            detail=told,
-        )
+    if _REGION_UNKNOWN in told:
+        return RegionUnknown(told)
     known = {"detail": told, "model": model, "url": url}
+    if status in ("UNAVAILABLE", "CANCELLED"):
+        return _unavailable(told, url, known)
     match status:
-        case "NOT_FOUND" | "UNAVAILABLE":
+        case "NOT_FOUND":
             return ModelNotReady(f"Triton at {url} does not serve {model}: {told}", **known)
         case "INVALID_ARGUMENT":
             return ModelContractMismatch(f"Triton refused a request to {model}: {told}", **known)
         case "DEADLINE_EXCEEDED":
             return InferenceDeadline(f"model {model} did not answer in time: {told}", **known)
-    return InferenceFailed(f"Triton failed to run {model} ({status}): {told}", **known)
+    kind = ModelProcessDead if _PROCESS_DEAD in told else InferenceFailed
+    return kind(f"Triton failed to run {model} ({status}): {told}", **known)
+
+
+def _unavailable(told: str, url: str, known: Mapping[str, str]) -> LookbenchError:
+    if "not ready" in told:
+        return ModelNotReady(f"Triton at {url} does not serve {known['model']}: {told}", **known)
+    if any(words in told for words in _QUEUE_FULL):
+        return TritonBusy(
+            f"Triton at {url} takes no more requests now ({told}); fewer of them under way "
+            "(in_flight), or a longer queue in the model's config.pbtxt, make room",
+            **known,
+        )
+    return TritonUnavailable(
+        f"Triton at {url} does not answer ({told}); `lbclient status` shows the local stack",
+        **known,
+    )

@@ -24,7 +24,8 @@ from lookbench_evaluator.servicer import Servicer
 from lookbench_evaluator.settings import Settings, is_loopback
 from lookbench_inference.cache import EmbeddingCache
 from lookbench_inference.embedders import FanOut
-from lookbench_inference.triton import TritonClient
+from lookbench_inference.endpoints import TritonEndpoints, connect
+from lookbench_inference.retries import RetryPolicy
 
 log = structlog.get_logger()
 
@@ -46,7 +47,13 @@ async def running(settings: Settings) -> AsyncIterator[RunService]:
     Raises StoreUnavailable, StoreCorrupted, PortInUse.
     """
     database = await asyncio.to_thread(Database, settings.store_dir)
-    triton = TritonClient(settings.triton_url)
+    triton = connect(
+        settings.triton_url,
+        RetryPolicy(settings.triton_patience_s),
+        shared_memory=settings.shared_memory,
+        region_bytes=settings.request_bytes,
+        most_regions=2 * settings.in_flight,  # a run may use two models
+    )
     pools = Pools.of(settings)
     try:
         async with _serving(settings, database, triton, pools) as runs:
@@ -86,7 +93,7 @@ class Pools:
 
 @asynccontextmanager
 async def _serving(
-    settings: Settings, database: Database, triton: TritonClient, pools: Pools
+    settings: Settings, database: Database, triton: TritonEndpoints, pools: Pools
 ) -> AsyncIterator[RunService]:
     watcher = RunWatch()
     limit = PendingLimit(settings.queue_limit, settings.caller_queue_limit)

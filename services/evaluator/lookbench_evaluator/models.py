@@ -17,11 +17,13 @@ from lookbench_evaluator.runs.model import Encoder, PinnedModel
 from lookbench_inference.batching import Admission
 from lookbench_inference.contract import check_contract
 from lookbench_inference.embedders import FanOut, Served, open_embedder
+from lookbench_inference.endpoints import TritonEndpoints
 from lookbench_inference.errors import ModelContractMismatch, ModelNotReady, TritonUnavailable
 from lookbench_inference.options import EncoderOptions, completed
 from lookbench_inference.ports import Embedder
+from lookbench_inference.retries import out_of_patience
 from lookbench_inference.self_check import SelfChecks
-from lookbench_inference.triton import RepositoryEntry, TritonClient
+from lookbench_inference.triton import RepositoryEntry
 
 WAIT_INTERVAL_S = 0.5
 
@@ -43,7 +45,7 @@ class ModelCatalog:
     def __init__(
         self,
         repository: Path,
-        triton: TritonClient,
+        triton: TritonEndpoints,
         fan_out: FanOut,
         workers: Executor,
         *,
@@ -73,7 +75,7 @@ class ModelCatalog:
         """The manifest of a model that is ready and served as the manifest says.
 
         Raises ModelNotFound, ManifestInvalid, ModelNotReady, TritonUnavailable,
-        ModelContractMismatch.
+        ModelContractMismatch (also when servers disagree), SharedMemoryUnavailable.
         """
         return (await self._found(name))[0]
 
@@ -90,6 +92,7 @@ class ModelCatalog:
             )
         contract = await self._triton.contract(name)
         check_contract(manifest, contract)
+        await self._triton.check_shared_memory()
         return manifest, max(contract.versions, key=int, default="")
 
     async def wait_for(self, names: Iterable[str], patience_s: float) -> None:
@@ -97,15 +100,16 @@ class ModelCatalog:
 
         Raises as `require`, what may pass (no server, not loaded) only after `patience_s`.
         """
-        deadline = time.monotonic() + patience_s
+        began = time.monotonic()
         for name in names:
             while True:
                 try:
                     await self.require(name)
                     break
-                except (TritonUnavailable, ModelNotReady):
-                    if time.monotonic() >= deadline:
-                        raise
+                except (TritonUnavailable, ModelNotReady) as error:
+                    waited = time.monotonic() - began
+                    if waited >= patience_s:
+                        raise out_of_patience(error, waited) from error
                 await asyncio.sleep(WAIT_INTERVAL_S)
 
     async def completed(self, encoder: Encoder, usual_role: str, modality: Modality) -> Encoder:

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from lookbench_inference.endpoints import SharedMemory, addresses
+
 
 class Settings(BaseSettings):
     """Evaluates retrieval systems served by Triton, over gRPC.
@@ -37,9 +39,21 @@ class Settings(BaseSettings):
         False, description="listen on an address other than loopback without TLS"
     )
     reflection: bool = Field(True, description="serve gRPC reflection")
-    triton_url: str = Field("127.0.0.1:8001", description="Triton's gRPC address")
+    triton_url: str = Field(
+        "127.0.0.1:8001",
+        description="Triton's gRPC address, or several separated by commas, which share the "
+        "requests; dns:///NAME:PORT means all addresses of a name",
+    )
     triton_patience_s: float = Field(
-        60.0, ge=0, description="seconds that a run waits for Triton and its models to be ready"
+        60.0,
+        ge=0,
+        description="seconds that a run waits for Triton and its models to be ready, at its "
+        "start and whenever all servers are away",
+    )
+    shared_memory: SharedMemory = Field(
+        "auto",
+        description="whether inputs travel through /dev/shm to a Triton on this host: auto where "
+        "it works, on refuses runs where it does not, off never",
     )
     model_repository: Path = Field(
         default_factory=lambda: home() / "models",
@@ -67,7 +81,9 @@ class Settings(BaseSettings):
     shard_rows: int = Field(
         256, ge=1, description="rows that are embedded and committed together; a crash loses two"
     )
-    in_flight: int = Field(4, ge=1, description="requests to one model under way at once")
+    in_flight: int = Field(
+        4, ge=1, description="requests to one model under way at once, at all servers together"
+    )
     request_bytes: int = Field(4 << 20, ge=1 << 10, description="tensor bytes of one request")
     request_timeout_s: float = Field(60.0, gt=0, description="deadline of one request, seconds")
     run_timeout_s: float = Field(24 * 3600.0, gt=0, description="deadline of one run, seconds")
@@ -93,6 +109,12 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(Path(part) for part in value.split(os.pathsep) if part)
+        return value
+
+    @field_validator("triton_url")
+    @classmethod
+    def _addresses(cls, value: str) -> str:
+        addresses(value)
         return value
 
     @model_validator(mode="after")

@@ -53,7 +53,7 @@ class Server:
         self.running, self.most, self.asked, self.timeouts, self.inputs = 0, 0, 0, [], []
         self.failure = None
 
-    async def infer(self, model, inputs, output, timeout_s):
+    async def infer(self, model, inputs, output, timeout_s, deadline=None):
         self.asked += 1
         self.running += 1
         self.most = max(self.most, self.running)

@@ -40,7 +40,7 @@ class Server:
     def __init__(self, answer=right):
         self.answer, self.running, self.most, self.sizes = answer, 0, 0, []
 
-    async def infer(self, model, inputs, output, timeout_s):
+    async def infer(self, model, inputs, output, timeout_s, deadline=None):
         rows = next(iter(inputs.values()))
         self.sizes.append(len(rows))
         self.running += 1
@@ -113,7 +113,7 @@ async def test_answers_of_other_requests_are_found():
     class Crossing(Server):
         """Answers what was asked last, by whomever."""
 
-        async def infer(self, model, inputs, output, timeout_s):
+        async def infer(self, model, inputs, output, timeout_s, deadline=None):
             self.last = next(iter(inputs.values()))
             await asyncio.sleep(0)
             return right(self.last)

@@ -40,6 +40,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PORT_IN_USE: _ClassVar[ErrorReason]
     SHUTTING_DOWN: _ClassVar[ErrorReason]
     STORE_CORRUPTED: _ClassVar[ErrorReason]
+    SHARED_MEMORY_UNAVAILABLE: _ClassVar[ErrorReason]
     EXPORT_REFUSED: _ClassVar[ErrorReason]
     SOURCE_INVALID: _ClassVar[ErrorReason]
     SOURCE_UNREACHABLE: _ClassVar[ErrorReason]
@@ -81,6 +82,7 @@ BENCHMARK_IN_USE: ErrorReason
 PORT_IN_USE: ErrorReason
 SHUTTING_DOWN: ErrorReason
 STORE_CORRUPTED: ErrorReason
+SHARED_MEMORY_UNAVAILABLE: ErrorReason
 EXPORT_REFUSED: ErrorReason
 SOURCE_INVALID: ErrorReason
 SOURCE_UNREACHABLE: ErrorReason
