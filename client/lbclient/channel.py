@@ -6,6 +6,8 @@ from typing import Any
 
 import grpc
 
+from lbclient.forks import FORKS
+
 DEFAULT_TARGET = "127.0.0.1:8090"
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
@@ -64,5 +66,9 @@ def channel_options(target: str, max_message_bytes: int) -> list[tuple[str, Any]
 
 
 def open_channel(target: str, max_message_bytes: int) -> grpc.aio.Channel:
-    """A channel without encryption, bound to the running event loop."""
-    return grpc.aio.insecure_channel(target, options=channel_options(target, max_message_bytes))
+    """A channel without encryption, bound to the running event loop. Raises Forked."""
+    FORKS.check()
+    options = channel_options(target, max_message_bytes)
+    channel = grpc.aio.insecure_channel(target, options=options)
+    FORKS.opened(channel)
+    return channel

@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 from lbclient.caller import metadata, this_caller
 from lbclient.channel import DEFAULT_TARGET, MAX_MESSAGE_BYTES, RetryPolicy, open_channel
 from lbclient.errors import LookbenchClientError, error_from_status, translated
+from lbclient.forks import FORKS
 from lbclient.names import CACHE, benchmark_name, model_name, run_name
 from lbclient.pages import Pager
 from lbclient.watch import Ended, OnLost, RunWatch, Stream, WatchPolicy, raise_unless_succeeded
@@ -43,7 +44,8 @@ class Client:
     Names are accepted in full (`runs/nightly`) and short (`nightly`). Every
     method raises a LookbenchClientError when it fails. The channel is opened by
     the first call, in the event loop and the process of that call; a client
-    belongs to one event loop.
+    belongs to one event loop. After a fork no client works in the child while one
+    was open in the parent: calls raise Forked.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Client:
 
     async def close(self) -> None:
         """Closes the channel; calls in flight are cancelled. A later call opens a new one."""
-        if self._channel_and_stub is not None:
+        if self._channel_and_stub is not None and not FORKS.inherited:
             channel, _ = self._channel_and_stub
             self._channel_and_stub = None
             await channel.close()
@@ -289,6 +291,7 @@ class Client:
 
     @property
     def _stub(self) -> EvaluationServiceStub:
+        FORKS.check()
         if self._channel_and_stub is None:
             channel = open_channel(self.target, self._max_message_bytes)
             self._channel_and_stub = channel, EvaluationServiceStub(channel)  # type: ignore[no-untyped-call]

@@ -13,6 +13,7 @@
     ├── ServerFailure        an unexpected failure inside the server
     ├── RunFailed            a run ended in FAILED
     ├── RunCancelled         a run ended in CANCELLED
+    ├── Forked               a client was used in a process that inherited an open one
     ├── FetchFailed          data could not be made available on this machine
     └── StackError           the local stack cannot be started, read or stopped
 
@@ -117,6 +118,10 @@ class RunFailed(LookbenchClientError):
 
 class RunCancelled(LookbenchClientError):
     """A run ended in CANCELLED."""
+
+
+class Forked(LookbenchClientError):
+    """A client was used in a process that was forked while one was open."""
 
 
 class FetchFailed(LookbenchClientError):

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from lbclient.channel import DEFAULT_TARGET, MAX_MESSAGE_BYTES, RetryPolicy
 from lbclient.client import Client
+from lbclient.forks import FORKS
 from lbclient.watch import Ended, OnLost, WatchPolicy
 from lookbench.v1.benchmark_pb2 import Benchmark
 from lookbench.v1.cache_pb2 import Cache
@@ -67,7 +68,12 @@ class SyncClient:
         self.close()
 
     def close(self) -> None:
-        """Closes the channel and the event loop, and ends listings that were left early."""
+        """Closes the channel and the event loop, and ends listings that were left early.
+
+        Does nothing in a child process that inherited them: they are the parent's.
+        """
+        if FORKS.inherited:
+            return
         try:
             for source in list(self._iterated):
                 self._end(source)
@@ -191,11 +197,12 @@ class SyncClient:
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return self._runner.run(work)
-        work.close()
-        raise RuntimeError("an event loop runs here already: use lbclient.Client")
+            FORKS.check()
+            _refuse_running_loop()
+        except BaseException:
+            work.close()
+            raise
+        return self._runner.run(work)
 
     def _iterate(self, source: AsyncIterator[T]) -> Iterator[T]:
         """Items of `source`; it is ended when the caller stops early."""
@@ -213,7 +220,7 @@ class SyncClient:
 
     def _end(self, source: AsyncIterator[Any]) -> None:
         """Closes a generator once, while there is still an event loop to do it in."""
-        if source not in self._iterated:
+        if source not in self._iterated or FORKS.inherited:
             return
         self._iterated.remove(source)
 
@@ -222,3 +229,11 @@ class SyncClient:
                 await source.aclose()
 
         self._wait(close())
+
+
+def _refuse_running_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("an event loop runs here already: use lbclient.Client")
