@@ -31,7 +31,7 @@ class ModelContractMismatch(LookbenchError):
 
 
 class ModelOutputInvalid(LookbenchError):
-    """The model answered with the wrong shape, a non-finite value or a zero vector."""
+    """The model answered a wrong shape, a non-finite value, a zero vector or mixed-up rows."""
 
     code = "FAILED_PRECONDITION"
     reason = "MODEL_OUTPUT_INVALID"
