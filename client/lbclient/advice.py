@@ -18,6 +18,9 @@ HOW_TO_START = """\
 Start one on this machine with `lbclient up` or, where the compose file is deployed,
 `docker compose up -d`; --server HOST:PORT names one that runs elsewhere."""
 
+EARLIER = "ended_before"
+"""Metadata of a run's error: the run had ended before the command asked for it."""
+
 # Failures of the surroundings, not of what was asked: the same run may succeed later.
 _PASSING = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED"})
 
@@ -26,12 +29,21 @@ def next_step(error: LookbenchClientError, home: Home) -> str:
     """What to do about `error`; empty when its message says all there is."""
     if isinstance(error, NotReachable):
         return _how_to_reach(error.metadata.get("target", ""), home)
-    if isinstance(error, RunCancelled) or (
-        isinstance(error, RunFailed) and (error.retryable or error.code in _PASSING)
-    ):
-        name = short(error.metadata["run"])
-        return f"`lbclient runs resume {name}` starts it over, with the versions it was pinned to."
+    if isinstance(error, RunCancelled | RunFailed):
+        return _how_to_go_on(error)
+    if error.reason == "RUN_ALREADY_EXISTS":
+        name = short(error.metadata.get("name", ""))
+        return f"`lbclient runs show {name}` shows the one that is there; it was asked otherwise."
     return ""
+
+
+def _how_to_go_on(error: RunCancelled | RunFailed) -> str:
+    name = short(error.metadata["run"])
+    resume = f"`lbclient runs resume {name}` goes on with it, from what it has embedded"
+    if error.metadata.get(EARLIER):
+        return f"That was before this command. {resume}; another --run-id makes a new run."
+    passing = error.retryable or error.code in _PASSING
+    return f"{resume}." if passing or isinstance(error, RunCancelled) else ""
 
 
 def recorded_stack(home: Home) -> Stack | None:

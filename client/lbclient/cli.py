@@ -1,6 +1,7 @@
 """The command line: the group, and the one place where an error becomes a message."""
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from lbclient.commands.status import status
 from lbclient.commands.up import up
 from lbclient.errors import LookbenchClientError, NotReachable
 from lbclient.home import find_home
-from lbclient.interruption import Interrupted
+from lbclient.interruption import Interrupted, hear_one_interrupt
 from lbclient.options import SERVER
 from lbclient.output import complain
 from lbclient.session import Session
@@ -89,7 +90,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # A terminal that cannot show a character gets a question mark, not an error.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    sys.exit(run(arguments))
+    hear_one_interrupt()
+    code = run(arguments)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -1,6 +1,10 @@
 """Following a run to its end at the command line: progress, Ctrl-C, the table."""
 
-from lbclient.errors import LookbenchClientError, NotReachable
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lbclient.advice import EARLIER
+from lbclient.errors import LookbenchClientError, NotReachable, RunCancelled, RunFailed
 from lbclient.interruption import interruptible
 from lbclient.names import short
 from lbclient.output import print_json, say, show
@@ -9,7 +13,7 @@ from lbclient.report_tables import report_parts
 from lbclient.session import Session
 from lbclient.sync import SyncClient
 from lbclient.times import run_duration
-from lbclient.watch import raise_unless_succeeded
+from lbclient.watch import is_finished, raise_unless_succeeded
 from lookbench.v1.run_pb2 import Report, Run
 
 
@@ -24,9 +28,23 @@ def follow(session: Session, client: SyncClient, run: Run, *, as_json: bool) -> 
     if as_json and final.state != Run.SUCCEEDED:
         print_json(final)
     raise_unless_succeeded(final)
-    print_report(client.get_report(final.name), as_json=as_json)
+    name = short(final.name)
+    with interruptible(f"{final.name} has finished; `lbclient report {name}` prints its table."):
+        report = client.get_report(final.name)
+    print_report(report, as_json=as_json)
     if not as_json:
         say(_ending(final))
+
+
+@contextmanager
+def ended_before(run: Run) -> Iterator[None]:
+    """Marks the error of a run that had ended already when the command asked for it."""
+    try:
+        yield
+    except (RunFailed, RunCancelled) as error:
+        if is_finished(run):
+            error.metadata = {**error.metadata, EARLIER: "true"}
+        raise
 
 
 def print_report(report: Report, *, as_json: bool) -> None:
@@ -44,7 +62,7 @@ def _watch(session: Session, client: SyncClient, run: Run, *, quiet: bool) -> Ru
     def ended() -> NotReachable | None:
         if not has_ended():
             return None
-        text = f"the evaluator at {client.target} has ended; {run.name} starts again with it"
+        text = f"the evaluator at {client.target} has ended; {run.name} goes on with its next start"
         return NotReachable(text, metadata={"target": client.target})
 
     def on_lost(error: LookbenchClientError) -> None:

@@ -37,7 +37,7 @@ def stage_text(run: Run) -> str:
 
 
 def speed_text(progress: RunProgress) -> str:
-    """Rate, remaining time, and what came from the cache or was rejected, where known."""
+    """Rate, remaining time, and what was cached, resumed or rejected, where known."""
     parts = []
     if progress.rate:
         parts.append(f"{progress.rate:,.0f}/s" if progress.rate >= 10 else f"{progress.rate:.1f}/s")
@@ -45,6 +45,8 @@ def speed_text(progress: RunProgress) -> str:
         parts.append(f"about {duration_text(progress.remaining.ToNanoseconds() / 1e9)} left")
     if progress.cache_hits:
         parts.append(f"{count(progress.cache_hits)} from cache")
+    if progress.resumed:
+        parts.append(f"{count(progress.resumed)} done before")
     if progress.rejected:
         parts.append(f"{count(progress.rejected)} rejected")
     return ", ".join(parts)

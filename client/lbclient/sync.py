@@ -1,6 +1,7 @@
 """The same client for code without an event loop."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
@@ -17,6 +18,7 @@ from lookbench.v1.model_pb2 import Model
 from lookbench.v1.run_pb2 import QueryResult, Report, Run
 
 T = TypeVar("T")
+SETTLE_S = 2.0
 
 
 class SyncClient:
@@ -202,7 +204,13 @@ class SyncClient:
         except BaseException:
             work.close()
             raise
-        return self._runner.run(work)
+        loop = self._runner.get_loop()
+        task = loop.create_task(work)
+        try:
+            return loop.run_until_complete(task)
+        except KeyboardInterrupt:
+            _settle(loop, task)
+            raise
 
     def _iterate(self, source: AsyncIterator[T]) -> Iterator[T]:
         """Items of `source`; it is ended when the caller stops early."""
@@ -229,6 +237,15 @@ class SyncClient:
                 await source.aclose()
 
         self._wait(close())
+
+
+def _settle(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
+    """Lets a task that a Ctrl-C cut off come to its end, so that what it uses can be closed."""
+    task.cancel()
+    with contextlib.suppress(KeyboardInterrupt):
+        loop.run_until_complete(asyncio.wait([task], timeout=SETTLE_S))
+    if task.done() and not task.cancelled():
+        task.exception()  # seen: it is the Ctrl-C itself
 
 
 def _refuse_running_loop() -> None:

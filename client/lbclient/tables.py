@@ -136,6 +136,7 @@ def run_fields(run: Run) -> Table:
         ("took", run_duration(run)),
         ("done", f"{count(progress.done)} of {count(progress.total)}" if progress.total else ""),
         ("from cache", count(progress.cache_hits) if progress.cache_hits else ""),
+        ("done before", count(progress.resumed) if progress.resumed else ""),
         ("rejected", count(progress.rejected) if progress.rejected else ""),
         ("benchmark digest", short_digest(run.pinned.benchmark_digest)),
     ]

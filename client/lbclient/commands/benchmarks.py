@@ -99,13 +99,15 @@ def import_benchmark(
       lbclient benchmarks import shop --format image-folder --path /data/shop
     """  # noqa: D301 - click's mark
     with session.client() as client:
-        found = client.import_benchmark(
-            benchmark_id,
-            format=source_format,
-            path=path,
-            options=dict(options),
-            allow_replace=replace,
-        )
+        looks = f"`lbclient benchmarks show {benchmark_id}` looks."
+        with interruptible(f"The import may have begun; {looks}"):
+            found = client.import_benchmark(
+                benchmark_id,
+                format=source_format,
+                path=path,
+                options=dict(options),
+                allow_replace=replace,
+            )
         # An import always begins in IMPORTING: READY is one that was made before.
         is_old = found.state == Benchmark.READY
         if not (detach or is_old):

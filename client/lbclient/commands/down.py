@@ -21,7 +21,7 @@ from lbclient.stack.record import locked, read_stack, remove_stack
 def down(session: Session, grace: float) -> None:
     """Stop what `lbclient up` started.
 
-    Runs that are under way stop and are started over by the next `lbclient up`.
+    Runs that are under way stop and go on with the next `lbclient up`.
     """
     home = session.home
     if not home.stack_file.exists():

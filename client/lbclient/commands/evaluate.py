@@ -9,16 +9,19 @@ import click
 from lbclient import evaluation
 from lbclient.candidates import only_benchmark, only_model, require_ready
 from lbclient.evaluation import Encoders, Rules, build_run
-from lbclient.following import follow
+from lbclient.following import ended_before, follow
 from lbclient.interruption import interruptible
 from lbclient.names import short
 from lbclient.options import CUTOFFS, DURATION, NAMES, Command, json_option
 from lbclient.output import print_json, say
+from lbclient.request_ids import repeatable
 from lbclient.session import Session, pass_session
 from lbclient.sync import SyncClient
-from lbclient.tables import system_text
+from lbclient.tables import state_name, system_text
+from lbclient.watch import is_finished, raise_unless_succeeded
 from lookbench.v1.benchmark_pb2 import Benchmark
 from lookbench.v1.model_pb2 import Model
+from lookbench.v1.run_pb2 import Run
 
 Say = Callable[[str], None]
 
@@ -101,7 +104,8 @@ _RUN_OPTIONS = (
         "--run-id",
         default="",
         metavar="ID",
-        help="Last part of the run's name; chosen by the server when left out.",
+        help="Last part of the run's name; chosen by the server when left out. The same command "
+        "again goes on with the run that it made.",
     ),
     click.option("--detach", is_flag=True, help="Return once the run is queued."),
 )
@@ -150,6 +154,11 @@ def evaluate(
     Ctrl-C stops the watching, not the run. What is not named is chosen when only
     one benchmark or model can be meant.
 
+    With --run-id a script can be repeated after lbclient was killed: the same command
+    watches the run that it made, for 24 hours, and prints the same table. A run that
+    FAILED or was CANCELLED is told and not resumed; `lbclient runs resume` does that.
+    A run of that id which was asked otherwise is refused.
+
     \b
     Examples:
       lbclient evaluate
@@ -172,19 +181,43 @@ def evaluate(
     )
     tell: Say = (lambda text: None) if as_json else say
     with session.client() as client:
-        chosen, encoders = _choose(client, benchmark, encoders, tell)
+        with interruptible("No run was created."):
+            chosen, encoders = _choose(client, benchmark, encoders, tell)
         wanted = build_run(
             chosen, encoders, Rules(**rules), subsets=subsets, display_name=display_name
         )
-        with interruptible("The run may be queued; `lbclient runs list` shows whether it is."):
-            run = client.create_run(wanted, run_id=run_id)
+        run = _create(client, wanted, run_id)
         tell(f"{run.name}: {system_text(run.system)} on {short(run.benchmark)}")
-        if not detach:
-            follow(session, client, run, as_json=as_json)
-        elif as_json:
-            print_json(run)
-        else:
-            say(f"`lbclient runs watch {short(run.name)}` watches it")
+        if run.state != Run.PENDING:
+            tell(f"it was made before, by the same command: {state_name(run)}")
+        with ended_before(run):
+            if not detach:
+                follow(session, client, run, as_json=as_json)
+            else:
+                _leave(run, as_json=as_json)
+
+
+def _create(client: SyncClient, wanted: Run, run_id: str) -> Run:
+    """A new run, or the one that the same command has made under this id."""
+    if run_id:
+        known = f"`lbclient runs show {run_id}` looks, the same command again goes on with it."
+        request_id = repeatable(wanted, run_id)
+    else:
+        known, request_id = "`lbclient runs list` shows whether it is.", None
+    with interruptible(f"The run may be queued; {known}"):
+        return client.create_run(wanted, run_id=run_id, request_id=request_id)
+
+
+def _leave(run: Run, *, as_json: bool) -> None:
+    """What there is to say of a run that is not watched. Raises RunFailed, RunCancelled."""
+    if as_json:
+        print_json(run)
+    if is_finished(run):
+        raise_unless_succeeded(run)
+    if not as_json:
+        what = "report" if is_finished(run) else "runs watch"
+        shows = "prints its table" if is_finished(run) else "watches it"
+        say(f"`lbclient {what} {short(run.name)}` {shows}")
 
 
 def _choose(

@@ -1,8 +1,11 @@
 """`lbclient runs …`."""
 
+from contextlib import AbstractContextManager
+
 import click
 
 from lbclient.following import follow
+from lbclient.interruption import interruptible
 from lbclient.listing import take
 from lbclient.names import short
 from lbclient.options import json_option
@@ -101,8 +104,8 @@ def watch_run(session: Session, run: str, as_json: bool) -> None:
 @json_option
 @pass_session
 def cancel_run(session: Session, run: str, as_json: bool) -> None:
-    """Stop a run that has not ended; `runs resume` starts it over."""
-    with session.client() as client:
+    """Stop a run that has not ended; `runs resume` goes on with it."""
+    with session.client() as client, _unsure(run, "may be cancelled"):
         _tell(client.cancel_run(run), "is being cancelled", as_json=as_json)
 
 
@@ -111,9 +114,13 @@ def cancel_run(session: Session, run: str, as_json: bool) -> None:
 @json_option
 @pass_session
 def resume_run(session: Session, run: str, as_json: bool) -> None:
-    """Start a failed or cancelled run over, with the versions that it was pinned to."""
+    """Go on with a failed or cancelled run, with the versions that it was pinned to.
+
+    What it has embedded is not embedded again.
+    """
     with session.client() as client:
-        resumed = client.resume_run(run)
+        with _unsure(run, "may be queued again"):
+            resumed = client.resume_run(run)
         _tell(
             resumed,
             f"is queued again; `lbclient runs watch {short(resumed.name)}` watches it",
@@ -128,8 +135,14 @@ def delete_run(session: Session, names: tuple[str, ...]) -> None:
     """Remove runs that have ended, with their results. Cannot be undone."""
     with session.client() as client:
         for name in names:
-            client.delete_run(name)
+            with _unsure(name, "may be deleted"):
+                client.delete_run(name)
             say(f"runs/{short(name)} deleted")
+
+
+def _unsure(run: str, what: str) -> AbstractContextManager[None]:
+    """A Ctrl-C before the answer: the server may have done it all the same."""
+    return interruptible(f"runs/{short(run)} {what}; `lbclient runs show {short(run)}` looks.")
 
 
 def _tell(run: Run, what: str, *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from lbclient.errors import StackError
 from lbclient.home import SYSTEM_DATA, Home, exported_models
+from lbclient.interruption import uninterrupted
 from lbclient.stack.health import ServedModel, health, served_models
 from lbclient.stack.ports import HOST, Ports, require_free
 from lbclient.stack.processes import Child, Process, is_alive, spawn, stop, tail
@@ -97,10 +98,11 @@ def start(plan: Plan, *, timeout: float, say: Say) -> Started:
             write_stack(plan.home, _stack(plan, children))
         failed = _wait_until_ready(plan, children, time.monotonic() + timeout, say)
     except BaseException:
-        for child in reversed(children):
-            stop(child.process, grace=10.0)
-            child.exit_status()
-        remove_stack(plan.home)
+        with uninterrupted():
+            for child in reversed(children):
+                stop(child.process, grace=10.0)
+                child.exit_status()
+            remove_stack(plan.home)
         raise
     for child in children:
         child.release()

@@ -39,10 +39,10 @@ from lookbench.v1.run_pb2 import (
 from lookbench_core.errors import DOMAIN
 
 
-def failure(code, message, reason):
+def failure(code, message, reason, name="x"):
     """A google.rpc.Status as the evaluator sends it."""
     detail = Any()
-    detail.Pack(ErrorInfo(reason=reason, domain=DOMAIN, metadata={"name": "x"}))
+    detail.Pack(ErrorInfo(reason=reason, domain=DOMAIN, metadata={"name": name}))
     return status_pb2.Status(code=Code.Value(code), message=message, details=[detail])
 
 
@@ -67,7 +67,8 @@ class CannedEvaluator(EvaluationServiceServicer):
     script: states that WatchRun sends, in order; the last one stays. drop:
     how many watches break after each one message. fail: method → status to
     answer with, as often as its count says. existing: what an import finds.
-    import_error: how each import ends. calls: what was asked.
+    import_error: how each import ends. held: methods that do not answer until
+    `answer` is set. calls: what was asked.
     """
 
     def __init__(self):
@@ -76,6 +77,8 @@ class CannedEvaluator(EvaluationServiceServicer):
         self.requests = {}
         self.drop = 0
         self.fail = {}
+        self.held = set()
+        self.answer = threading.Event()
         self.existing = None
         self.import_error = None
         self.script = [
@@ -121,6 +124,8 @@ class CannedEvaluator(EvaluationServiceServicer):
     def _answer(self, method, request, context):
         """Notes the call; fails it when the test said so."""
         self.calls.append((method, request))
+        while method in self.held and context.is_active() and not self.answer.wait(0.05):
+            pass
         count, status = self.fail.get(method, (0, None))
         if count:
             self.fail[method] = (count - 1, status)
@@ -136,6 +141,10 @@ class CannedEvaluator(EvaluationServiceServicer):
         known = self.requests.get(request.request_id)
         if known is None:
             name = f"runs/{request.run_id or f'r{len(self.runs) + 1}'}"
+            if name in self.runs:
+                text = f"{name} exists already; choose another run_id (`--run-id`)"
+                taken = failure("ALREADY_EXISTS", text, "RUN_ALREADY_EXISTS", name)
+                context.abort_with_status(rpc_status.to_status(taken))
             self.runs[name] = Run(
                 name=name,
                 benchmark=request.run.benchmark,
@@ -297,6 +306,7 @@ def server():
     running = RunningServer(CannedEvaluator())
     yield running
     running.evaluator.go_on.set()
+    running.evaluator.answer.set()
     running.stop()
 
 

@@ -119,7 +119,7 @@ def test_failed_run_says_why_and_exits_1(lbclient, evaluator, status_with):
     done = lbclient("runs", "watch", "r1")
     assert done.code == 1
     assert "Error: runs/r1 failed: Triton is gone (TRITON_UNAVAILABLE)" in done.err
-    assert "`lbclient runs resume r1` starts it over" in done.err
+    assert "`lbclient runs resume r1` goes on with it" in done.err
     assert done.out == ""
 
 
@@ -322,7 +322,7 @@ def test_local_evaluator_that_died_is_told_at_once(start_lbclient, server, evalu
     out, err = watching.communicate(timeout=30)
     assert time.monotonic() - began < 10
     assert (watching.returncode, out) == (3, "")
-    assert f"the evaluator at {server.target} has ended; runs/r1 starts again with it" in err
+    assert f"the evaluator at {server.target} has ended; runs/r1 goes on with its next start" in err
     assert "`lbclient up` starts it anew" in err
 
 

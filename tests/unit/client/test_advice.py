@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from lbclient.advice import next_step
-from lbclient.errors import InvalidRequest, NotReachable, RunCancelled, RunFailed
+from lbclient.advice import EARLIER, next_step
+from lbclient.errors import AlreadyExists, InvalidRequest, NotReachable, RunCancelled, RunFailed
 from lbclient.home import Home
 from lbclient.stack.ports import Ports
 from lbclient.stack.processes import Process, start_time
@@ -69,10 +69,22 @@ def test_record_that_cannot_be_read_does_not_hide_the_error(home):
         RunFailed("x", code="RESOURCE_EXHAUSTED", retryable=True, metadata=RUN),
     ],
 )
-def test_run_that_may_succeed_later_can_be_started_over(error, home):
+def test_run_that_may_succeed_later_can_be_resumed(error, home):
     assert next_step(error, home) == (
-        "`lbclient runs resume a` starts it over, with the versions it was pinned to."
+        "`lbclient runs resume a` goes on with it, from what it has embedded."
     )
+
+
+def test_run_that_had_failed_before_is_told_with_both_ways_on(home):
+    error = RunFailed("x", code="FAILED_PRECONDITION", metadata={**RUN, EARLIER: "true"})
+    told = next_step(error, home)
+    assert told.startswith("That was before this command. `lbclient runs resume a` goes on")
+    assert "another --run-id makes a new run" in told
+
+
+def test_run_that_is_there_and_was_asked_otherwise_can_be_looked_at(home):
+    error = AlreadyExists("x", reason="RUN_ALREADY_EXISTS", metadata={"name": "runs/a"})
+    assert "`lbclient runs show a`" in next_step(error, home)
 
 
 def test_run_that_would_fail_again_is_not_offered(home):

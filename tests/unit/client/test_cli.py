@@ -5,7 +5,7 @@ import pytest
 
 from lbclient import cli
 from lbclient.errors import FieldViolation, InvalidRequest, NotReachable, ServerFailure
-from lbclient.interruption import Interrupted, interruptible
+from lbclient.interruption import Interrupted
 
 
 @pytest.fixture
@@ -69,11 +69,6 @@ def test_interruption_tells_what_goes_on(failing):
 def test_plain_interruption(failing):
     code, _, err = failing(KeyboardInterrupt())
     assert (code, err.strip()) == (130, "Interrupted.")
-
-
-def test_inner_message_of_an_interruption_wins():
-    with pytest.raises(Interrupted, match="inner"), interruptible("outer"), interruptible("inner"):
-        raise KeyboardInterrupt
 
 
 def test_wrong_usage_is_2(capsys):

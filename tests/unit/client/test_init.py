@@ -10,6 +10,7 @@ PUBLIC = [
     "Client",
     "FetchFailed",
     "FieldViolation",
+    "Forked",
     "InvalidRequest",
     "LookbenchClientError",
     "NoAnswerInTime",

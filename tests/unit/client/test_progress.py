@@ -19,6 +19,11 @@ def test_line_holds_rate_remaining_cache_and_rejected():
     )
 
 
+def test_what_an_earlier_execution_had_done_is_told():
+    run = running(total=10, done=8, rate=2.5, resumed=6)
+    assert progress_line(run) == "embedding items, 8 of 10 (80 %), 2.5/s, 6 done before"
+
+
 def test_what_is_not_known_is_left_out():
     assert progress_line(Run(state=Run.PENDING)) == "waiting for its turn"
     assert progress_line(running(Progress.RANKING)) == "ranking"
