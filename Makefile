@@ -2,7 +2,7 @@
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format protos docs perf up status logs down clean
+.PHONY: help setup run test load lint format protos docs perf up status logs down clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -15,7 +15,11 @@ run: setup  ## Export both models, start the stack, evaluate, print the table
 
 test:  ## Set up and run every test that needs no container engine
 	@deploy/local/setup.sh test
-	$(BIN)/python -m pytest -m "not perf"
+	$(BIN)/python -m pytest -m "not perf and not load"
+
+load:  ## Run the tests that take minutes: kills at random points, many runs at once
+	@deploy/local/setup.sh test
+	$(BIN)/python -m pytest -m load
 
 lint:  ## Check style, types, import rules and the contract
 	@deploy/local/setup.sh test
