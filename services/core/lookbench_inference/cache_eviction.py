@@ -12,7 +12,7 @@ from lookbench_inference.space import VectorSpace
 
 # Evicted in one transaction beyond what is stored in it: a lowered limit is reached by and by.
 _BLOCKS_AT_ONCE = 64
-_PAGES_AT_ONCE = 512
+_PAGES_AT_ONCE = 1024
 _INDEX_BYTES = 128  # of one entry, beside its frame
 
 

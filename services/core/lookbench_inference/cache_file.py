@@ -18,7 +18,7 @@ BUSY_S = 10.0
 # "LBec": says whose file it is, to `file` and to us.
 _APPLICATION_ID = 0x4C426563
 _VERSION = 1
-_PAGE_BYTES = 8192
+_PAGE_BYTES = 4096
 _OWN_MEMORY_KIB = 16 << 10
 _MOST_LOG_BYTES = 32 << 20
 _LEAST_LOG_BYTES = 256 << 10

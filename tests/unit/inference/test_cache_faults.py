@@ -60,8 +60,8 @@ def overwrite_in_places(data, dice):
 
 
 def empty_a_page(data, dice):
-    at = dice.randrange(len(data) // 8192) * 8192
-    data[at : at + 8192] = bytes(8192)
+    at = dice.randrange(len(data) // 4096) * 4096
+    data[at : at + 4096] = bytes(4096)
 
 
 def cut(data, dice):
