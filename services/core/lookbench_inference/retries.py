@@ -94,8 +94,8 @@ class Tries:
         """
         if _now() >= self._deadline:
             raise self._late("it could be asked again", error) from error
-        waited = _now() - (self._began or _now())
-        raise out_of_patience(error, waited, self._failures) from error
+        began = _now() if self._began is None else self._began
+        raise out_of_patience(error, _now() - began, self._failures) from error
 
     def _late(self, before: str, error: LookbenchError | None = None) -> InferenceDeadline:
         why = f": {error.message}" if error else ""
