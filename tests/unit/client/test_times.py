@@ -39,3 +39,8 @@ def test_run_that_ended_took_a_time(nanos, text):
     assert run_duration(Run(start_time=STAMP, end_time=end)) == text
     assert run_duration(Run(start_time=STAMP)) == ""
     assert run_duration(Run(end_time=end)) == ""
+
+
+def test_run_whose_end_lies_before_its_start_is_said_to_have_taken_no_time():
+    """The server's clock was set back meanwhile."""
+    assert run_duration(Run(start_time=STAMP, end_time=Timestamp(seconds=STAMP.seconds - 9))) == ""
