@@ -34,3 +34,10 @@ def test_nonsense_is_refused(monkeypatch):
     monkeypatch.setenv("LOOKBENCH_EVALUATOR_PORT", "nine")
     with pytest.raises(ValidationError, match="port"):
         Settings()
+
+
+def test_embeddings_are_kept_beside_the_store_unless_told_otherwise(tmp_path):
+    assert Settings(store_dir=tmp_path).cache_folder == tmp_path / "cache"
+    assert Settings(store_dir=tmp_path, cache_dir=tmp_path / "c").cache_folder == tmp_path / "c"
+    with pytest.raises(ValidationError, match="cache_bytes"):
+        Settings(cache_bytes=-1)
