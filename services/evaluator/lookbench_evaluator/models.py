@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from lookbench_core.benchmark import Modality
 from lookbench_core.errors import LookbenchError
@@ -26,6 +27,7 @@ from lookbench_inference.self_check import SelfChecks
 from lookbench_inference.triton import RepositoryEntry
 
 WAIT_INTERVAL_S = 0.5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -95,22 +97,23 @@ class ModelCatalog:
         await self._triton.check_shared_memory()
         return manifest, max(contract.versions, key=int, default="")
 
-    async def wait_for(self, names: Iterable[str], patience_s: float) -> None:
-        """Waits until every model can be asked, for a server that is just starting.
+    @staticmethod
+    async def patiently(ask: Callable[[], Awaitable[T]], patience_s: float) -> T:
+        """What `ask` gives, asked again while a server is starting or was restarted.
 
-        Raises as `require`, what may pass (no server, not loaded) only after `patience_s`.
+        Raises what `ask` raises; what may pass (no server, not loaded) only after `patience_s`.
         """
         began = time.monotonic()
-        for name in names:
-            while True:
-                try:
-                    await self.require(name)
-                    break
-                except (TritonUnavailable, ModelNotReady) as error:
-                    waited = time.monotonic() - began
-                    if waited >= patience_s:
-                        raise out_of_patience(error, waited) from error
-                await asyncio.sleep(WAIT_INTERVAL_S)
+        while True:
+            try:
+                return await ask()
+            except (TritonUnavailable, ModelNotReady) as error:
+                if "waited_s" in error.metadata:  # a request has been patient already
+                    raise
+                waited = time.monotonic() - began
+                if waited >= patience_s:
+                    raise out_of_patience(error, waited) from error
+            await asyncio.sleep(WAIT_INTERVAL_S)
 
     async def completed(self, encoder: Encoder, usual_role: str, modality: Modality) -> Encoder:
         """The encoder with the model's defaults filled in, for the record.

@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import TypeVar
 
 from lookbench_core.digests import data_digest
 from lookbench_evaluator.benchmarks.catalog import BenchmarkCatalog
@@ -13,7 +14,7 @@ from lookbench_evaluator.errors import PinnedVersionGone, RunNotFound
 from lookbench_evaluator.models import ModelCatalog
 from lookbench_evaluator.reports.report import make_report
 from lookbench_evaluator.runs.files import RunFiles
-from lookbench_evaluator.runs.model import Pinned, Run, Stage, State
+from lookbench_evaluator.runs.model import Encoder, Pinned, Run, Stage, State
 from lookbench_evaluator.runs.progress import Tracker
 from lookbench_evaluator.runs.results import Report
 from lookbench_evaluator.runs.shards import ShardLedger
@@ -22,8 +23,10 @@ from lookbench_evaluator.runs.workspace import Workspace
 from lookbench_evaluator.tasks.dense_retrieval import DenseRetrieval, Evaluated
 from lookbench_evaluator.tasks.plan import check_rejected
 from lookbench_inference.cache import EmbeddingCache
+from lookbench_inference.ports import Embedder
 
 PUBLISH_INTERVAL_S = 0.5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,26 +57,31 @@ class RunExecutor:
         spec = run.specification
         stored = await asyncio.to_thread(self.benchmarks.open, spec.benchmark)
         check_rejected(stored.manifest, spec)
-        await self.models.wait_for(spec.system.models, self.patience_s)
-        pinned = await self._pin(run, stored)
+        pinned = await self._patiently(lambda: self._pin(run, stored))
         tracker = Tracker(rejected=sum(c.rows_rejected for c in stored.manifest.collections))
         async with self._publishing(run.id, tracker):
             task = DenseRetrieval(
                 stored,
                 spec,
-                await self.models.open(spec.system.dense.query_encoder, deadline),
-                await self.models.open(spec.system.dense.item_encoder, deadline),
+                await self._opened(spec.system.dense.query_encoder, deadline),
+                await self._opened(spec.system.dense.item_encoder, deadline),
                 await asyncio.to_thread(self._workspace, run),
                 tracker,
                 self.threads,
             )
             evaluated = await task.evaluate()
             # Nothing was swapped while it was asked, or the numbers belong to nobody.
-            await self.check_versions(pinned)
+            await self._patiently(lambda: self.check_versions(pinned))
             tracker.enter(Stage.SCORING)
             return await asyncio.get_running_loop().run_in_executor(
                 self.threads, self._keep, run, stored, evaluated
             )
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        return await self.models.patiently(ask, self.patience_s)
+
+    async def _opened(self, encoder: Encoder, deadline: float) -> Embedder:
+        return await self._patiently(lambda: self.models.open(encoder, deadline))
 
     def _workspace(self, run: Run) -> Workspace:
         folder = self.files.folder(run.id)

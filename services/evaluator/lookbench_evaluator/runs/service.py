@@ -21,6 +21,9 @@ from lookbench_evaluator.runs.transitions import now, resumed
 from lookbench_evaluator.runs.watch import RunWatch
 from lookbench_evaluator.tasks.plan import check_rejected, check_spaces, plan
 
+RECONNECT_S = 3.0
+"""A Triton that was just started is found again within so long."""
+
 
 @dataclass(frozen=True)
 class RunService:
@@ -102,7 +105,7 @@ class RunService:
         """Raises RunNotFound, RunNotResumable, PinnedVersionGone, QueueFull."""
         before = await self.get(run_id)
         resumed(before)  # the state is told first, the versions second
-        await self.check_versions(before)
+        await self.models.patiently(lambda: self.check_versions(before), RECONNECT_S)
         run = await asyncio.to_thread(self.store.change, run_id, resumed)
         self.queue.submit(run)
         return run
