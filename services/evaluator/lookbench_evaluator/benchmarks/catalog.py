@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from enum import StrEnum
 
 import structlog
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from lookbench_core.benchmark import BenchmarkManifest
 from lookbench_core.ids import is_resource_id
@@ -33,7 +33,6 @@ from lookbench_evaluator.errors import (
 from lookbench_evaluator.failures import failure_of
 from lookbench_evaluator.runs.database import Database
 from lookbench_evaluator.runs.model import Failure
-from lookbench_evaluator.runs.store_faults import damaged
 from lookbench_evaluator.settings import Settings
 
 log = structlog.get_logger()
@@ -278,12 +277,8 @@ class BenchmarkCatalog:
         return None if row is None else self._parsed(row[0])
 
     def _parsed(self, text: str) -> BenchmarkRecord:
-        try:
+        with self._database.translated():
             return BenchmarkRecord.model_validate_json(text)
-        except ValidationError as error:
-            first = error.errors()[0]["msg"]
-            problem = f"it holds a benchmark that cannot be read ({first}): {text[:80]}"
-            raise damaged(self._database.path, problem) from error
 
     def _put(self, record: BenchmarkRecord) -> None:
         with self._database.writing() as db:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from lookbench_evaluator.errors import StoreUnavailable
 from lookbench_evaluator.runs.migrations import MIGRATIONS, migrate, schema_version
 from lookbench_evaluator.runs.store_faults import check_pages, damaged, folder_fault, sqlite_fault
@@ -47,7 +49,7 @@ class Database:
         self._refuse_emptied()
         # A clean close removes the file of what is not yet in the database.
         was_left_open = self.path.with_name(f"{DATABASE_NAME}-wal").exists()
-        with self._translated():
+        with self.translated():
             db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             try:
                 db.execute("PRAGMA journal_mode = WAL")
@@ -82,13 +84,13 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """The connection, alone."""
-        with self._guard, self._translated():
+        with self._guard, self.translated():
             yield self._db
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The connection inside a transaction: all of it is stored, or nothing."""
-        with self._guard, self._translated():
+        with self._guard, self.translated():
             self.check_in_place()
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -121,11 +123,19 @@ class Database:
                 os.close(self._owner)
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def translated(self) -> Iterator[None]:
+        """Turns what SQLite says, and records that cannot be parsed, into errors with a next step.
+
+        Raises StoreCorrupted, StoreUnavailable.
+        """
         try:
             yield
         except sqlite3.Error as error:
             raise sqlite_fault(self.path, error) from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            problem = f"a {error.title} of it cannot be read ({first['msg']})"
+            raise damaged(self.path, problem) from error
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -8,8 +8,6 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
 from lookbench_evaluator.errors import (
     QueueFull,
     RequestIdReused,
@@ -17,7 +15,6 @@ from lookbench_evaluator.errors import (
     RunNotDeletable,
     RunNotFinished,
     RunNotFound,
-    StoreUnavailable,
     WrongState,
 )
 from lookbench_evaluator.runs.database import Database
@@ -125,7 +122,8 @@ class RunStore:
                 "ORDER BY position DESC LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return [(position, _parsed(record)) for position, record in rows]
+        with self._database.translated():
+            return [(position, Run.model_validate_json(record)) for position, record in rows]
 
     def unfinished(self) -> Sequence[Run]:
         """PENDING and RUNNING runs, oldest first."""
@@ -134,7 +132,8 @@ class RunStore:
                 "SELECT record FROM runs WHERE state IN (?, ?) ORDER BY position",
                 (State.PENDING, State.RUNNING),
             ).fetchall()
-        return [_parsed(record) for (record,) in rows]
+        with self._database.translated():
+            return [Run.model_validate_json(record) for (record,) in rows]
 
     def uses_benchmark(self, benchmark: str) -> bool:
         """Whether an unfinished run needs the benchmark as it is."""
@@ -216,7 +215,8 @@ class RunStore:
                 name=f"runs/{run_id}",
                 state=run.state,
             )
-        return Report.model_validate_json(text)
+        with self._database.translated():
+            return Report.model_validate_json(text)
 
     def replace_results(self, run_id: str, results: Iterable[QueryResult]) -> None:
         """Stores the results of a run in their order, in place of any earlier ones.
@@ -247,7 +247,8 @@ class RunStore:
                 "ORDER BY position LIMIT ?",
                 (run_id, start, subset, subset, limit),
             ).fetchall()
-        return [(position, QueryResult.model_validate_json(text)) for position, text in rows]
+        with self._database.translated():
+            return [(position, QueryResult.model_validate_json(text)) for position, text in rows]
 
 
 def _known_request(db: sqlite3.Connection, request_id: str, body_digest: str) -> Run | None:
@@ -266,17 +267,7 @@ def _read(db: sqlite3.Connection, run_id: str) -> Run:
     row = db.execute("SELECT record FROM runs WHERE id = ?", (run_id,)).fetchone()
     if row is None:
         raise RunNotFound(f"runs/{run_id}")
-    return _parsed(row[0])
-
-
-def _parsed(record: str) -> Run:
-    try:
-        return Run.model_validate_json(record)
-    except ValidationError as error:
-        raise StoreUnavailable(
-            f"the store holds a run that this evaluator cannot read: {record[:80]}…",
-            detail=error.errors()[0]["msg"],
-        ) from error
+    return Run.model_validate_json(row[0])
 
 
 def _conditions(wanted: RunFilter) -> tuple[str, list[object]]:

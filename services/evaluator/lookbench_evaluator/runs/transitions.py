@@ -62,7 +62,9 @@ def queued_again(run: Run) -> Run:
 
 
 def _ended(run: Run, state: State) -> Run:
-    return run.model_copy(update={"state": state, "ended": now()})
+    # Clocks may be set back; a run never ends before it began.
+    ended = max(now(), run.started or run.created)
+    return run.model_copy(update={"state": state, "ended": ended})
 
 
 def _same(run: Run, execution: Run) -> Run:

@@ -12,6 +12,7 @@ from lookbench_evaluator.errors import (
     RunNotDeletable,
     RunNotFinished,
     RunNotFound,
+    StoreCorrupted,
     StoreUnavailable,
     WrongState,
 )
@@ -294,5 +295,19 @@ def test_a_record_that_cannot_be_read_is_named_and_not_a_traceback(database, sto
     store.create(a_run("a"), "", "", now=0.0)
     with database.writing() as db:
         db.execute("UPDATE runs SET record = '{}'")
-    with pytest.raises(StoreUnavailable, match="cannot read"):
-        store.get("a")
+    for read in (lambda: store.get("a"), store.unfinished, lambda: store.list(RunFilter(), 5)):
+        with pytest.raises(StoreCorrupted, match="a Run of it cannot be read"):
+            read()
+
+
+def test_a_report_and_results_that_cannot_be_read_are_named_too(database, store):
+    store.create(a_run("a"), "", "", now=0.0)
+    store.replace_results("a", [a_result("q")])
+    succeed(store, "a")
+    with database.writing() as db:
+        db.execute("UPDATE runs SET report = '{}'")
+        db.execute("UPDATE query_results SET record = '{'")
+    with pytest.raises(StoreCorrupted, match="a Report of it"):
+        store.report("a")
+    with pytest.raises(StoreCorrupted, match="a QueryResult of it"):
+        store.results("a", "", 0, 5)
