@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import os
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from tritonclient.grpc.aio import InferenceServerClient
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 from lookbench_core.errors import LookbenchError
+from lookbench_core.forks import OpenChannels
 from lookbench_core.tensors import GRAPH_DIGEST_PARAMETER
 from lookbench_core.triton_reason import clean_reason
 from lookbench_inference.errors import (
@@ -49,6 +49,8 @@ CONTROL_TIMEOUT_S = 5.0
 _QUEUE_FULL = ("maximum queue size", "Request timeout expired")
 _PROCESS_DEAD = "is not healthy"
 _REGION_UNKNOWN = "Unable to find shared memory region"
+
+_OPEN = OpenChannels()
 
 
 @dataclass(frozen=True)
@@ -85,13 +87,16 @@ class RepositoryEntry:
 class TritonClient:
     """One channel to one address; `dns:///host:port` balances over all its addresses.
 
-    It belongs to the process that made it: gRPC's threads do not survive a fork.
+    It belongs to the process that made it, and a process that was forked while one was
+    open can make none: see lookbench_core.forks.
     """
 
     def __init__(self, url: str) -> None:
+        """Raises RuntimeError in a forked process where gRPC would hang."""
         self.url = url
+        self._refuse_if_forked()
         self._channel = InferenceServerClient(url, channel_args=list(CHANNEL_OPTIONS))
-        self._pid = os.getpid()
+        _OPEN.opened(self._channel)
         self._request_ids = map(f"{uuid.uuid4().hex}-{{}}".format, itertools.count(1))
 
     async def close(self) -> None:
@@ -218,12 +223,16 @@ class TritonClient:
 
     @property
     def _client(self) -> InferenceServerClient:
-        if os.getpid() != self._pid:
-            raise RuntimeError(
-                f"the client of {self.url} was made in process {self._pid} and carried over a "
-                "fork, where its calls would hang; make one in the process that asks"
-            )
+        self._refuse_if_forked()
         return self._channel
+
+    def _refuse_if_forked(self) -> None:
+        if _OPEN.inherited:
+            raise RuntimeError(
+                f"cannot ask Triton at {self.url}: this process was forked while a client was "
+                "open, and gRPC hangs in it; start workers with "
+                'multiprocessing.get_context("spawn")'
+            )
 
     def _answer(
         self, result: InferResult, model: str, output: str, request_id: str

@@ -1,11 +1,11 @@
 import asyncio
-import os
 
 import numpy as np
 import pytest
 from tritonclient.grpc import service_pb2
 from tritonclient.utils import InferenceServerException
 
+from lookbench_core.forks import OpenChannels
 from lookbench_inference.errors import (
     InferenceDeadline,
     InferenceFailed,
@@ -195,10 +195,14 @@ async def test_liveness_never_raises(client, channel):
     assert not await client.server_live()
 
 
-async def test_a_client_that_was_carried_over_a_fork_refuses_instead_of_hanging(
+async def test_a_process_that_was_forked_with_an_open_client_refuses_instead_of_hanging(
     client, monkeypatch
 ):
-    parent = os.getpid()
-    monkeypatch.setattr(os, "getpid", lambda: parent + 1)
-    with pytest.raises(RuntimeError, match="carried over a fork"):
+    in_child = OpenChannels()
+    in_child.opened(client._channel)
+    in_child.keep()
+    monkeypatch.setattr("lookbench_inference.triton._OPEN", in_child)
+    with pytest.raises(RuntimeError, match="forked while a client was open"):
         await ask(client)
+    with pytest.raises(RuntimeError, match=r'get_context\("spawn"\)'):
+        TritonClient("t:1")
