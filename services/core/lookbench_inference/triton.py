@@ -45,7 +45,7 @@ CHANNEL_OPTIONS: tuple[tuple[str, object], ...] = (
 )
 CONTROL_TIMEOUT_S = 5.0
 
-# What Triton 2.51 says, seen in tests/integration/inference/test_real_faults.py.
+# What Triton 2.51 says; tests/integration/evaluator/test_real_faults.py holds it to that.
 _QUEUE_FULL = ("maximum queue size", "Request timeout expired")
 _PROCESS_DEAD = "is not healthy"
 _REGION_UNKNOWN = "Unable to find shared memory region"
