@@ -4,7 +4,8 @@ import grpc
 import pytest
 
 from asking import make_folder, refused
-from fake_triton import COLOURS, OTHER_DIGEST, hanging, manifest_of, publish, right
+from fake_models import COLOURS, OTHER_DIGEST, manifest_of, publish
+from fake_triton import hanging, right
 from lookbench.v1 import evaluation_service_pb2 as api
 from lookbench.v1 import run_pb2
 from lookbench_core.manifest import write_manifest
